@@ -1,0 +1,1 @@
+"""WHO is it? People, tenants, memberships, groups, agents, tokens and backend credentials."""

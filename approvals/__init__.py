@@ -1,0 +1,1 @@
+"""MAY it happen? Tool contracts, policies, proposals, decisions, permits and resolutions."""

@@ -1,0 +1,174 @@
+"""Proposals, the decisions on them, the permits they grant and the resolutions that tell the runs."""
+
+import uuid
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+PROPOSAL_STATES = (
+    "pending",
+    "granted",
+    "rejected",
+    "expired",
+    "withdrawn",
+    "superseded",
+    "cancelled",
+    "refused",
+)
+
+
+class Proposal(models.Model):
+    """One call that waits, or waited, for people. Bound to the bytes it was made from (A1)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    tenant_id = models.UUIDField()
+    # Ids of other floors as values: approvals never points upward at runs.
+    run_id = models.UUIDField()
+    run_title = models.TextField(blank=True)
+    call_id = models.TextField()
+    key = models.TextField()
+    tool = models.TextField()
+    tool_version = models.ForeignKey("approvals.ToolVersion", on_delete=models.PROTECT)
+    # The canonical bytes of data rule 14: what is shown, hashed and executed. The agent's own arguments stand beside
+    # them so that defaults can be marked.
+    canonical = models.BinaryField()
+    given = models.BinaryField()
+    digest = models.CharField(max_length=64)
+    target = models.TextField()
+    resource = models.TextField()
+    # What the target said when the call was judged, and what it said last (for the "changed since" banner).
+    snapshot = models.BinaryField()
+    snapshot_hash = models.CharField(max_length=64)
+    snapshot_at = models.DateTimeField()
+    observed = models.BinaryField(null=True)
+    observed_at = models.DateTimeField(null=True)
+    refresh_asked_at = models.DateTimeField(null=True)
+    # Who asked. Names are kept as they were when it was asked; rights are read anew whenever they matter.
+    agent_id = models.UUIDField()
+    agent_name = models.TextField()
+    agent_version = models.TextField(blank=True)
+    agent_owner_id = models.UUIDField(null=True)
+    acting_user_id = models.UUIDField(null=True)
+    acting_user_name = models.TextField(blank=True)
+    token_session_id = models.UUIDField(null=True)
+    scopes = ArrayField(models.TextField(), default=list)
+    reason = models.TextField(blank=True)
+    # Why it is held and who may decide.
+    policy_number = models.IntegerField()
+    rule_id = models.TextField()
+    why = models.JSONField()
+    requires = models.JSONField()
+    # Made by the server from the contract's template (screens.md, Proposal 1); kept so that lists stay cheap.
+    sentence = models.TextField()
+    amount_minor = models.BigIntegerField(null=True)
+    currency = models.CharField(max_length=3, blank=True)
+    hidden_characters = models.BooleanField(default=False)
+    status = models.TextField(default="pending")
+    round = models.IntegerField(default=1)
+    # Rises with every visible change; live lists compare it (data rule 6).
+    version = models.IntegerField(default=1)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    decided_at = models.DateTimeField(null=True)
+    # What became of the call, told by runs through permit_settle: "", started, succeeded, failed, unknown.
+    outcome = models.TextField(blank=True)
+    outcome_at = models.DateTimeField(null=True)
+    outcome_detail = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("run_id", "call_id", name="approvals_proposal_call_once"),
+            models.CheckConstraint(condition=models.Q(status__in=PROPOSAL_STATES), name="approvals_proposal_status"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["tenant_id", "expires_at"],
+                name="approvals_proposal_pending",
+                condition=models.Q(status="pending"),
+            ),
+            models.Index(
+                fields=["expires_at"], name="approvals_proposal_open", condition=models.Q(status__in=["pending", "granted"])
+            ),
+            models.Index(fields=["tenant_id", "-decided_at"], name="approvals_proposal_decided"),
+            models.Index(
+                fields=["refresh_asked_at"],
+                name="approvals_proposal_refresh",
+                condition=models.Q(refresh_asked_at__isnull=False),
+            ),
+        ]
+
+
+class Decision(models.Model):
+    """One person's verdict in one round. Append-only by trigger; once per person and round by constraint (A4)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    proposal = models.ForeignKey(Proposal, on_delete=models.PROTECT, related_name="decisions")
+    round = models.IntegerField()
+    reviewer_id = models.UUIDField()
+    reviewer_name = models.TextField()
+    verdict = models.TextField()
+    reason = models.TextField(blank=True)
+    digest = models.CharField(max_length=64)
+    snapshot_hash = models.CharField(max_length=64)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("proposal", "round", "reviewer_id", name="approvals_decision_once"),
+            models.CheckConstraint(
+                condition=models.Q(verdict__in=["approve", "reject"]), name="approvals_decision_verdict"
+            ),
+        ]
+
+
+class Permit(models.Model):
+    """The authority that a granted round gives: redeemed once by one dispatch, or void."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    proposal = models.ForeignKey(Proposal, on_delete=models.PROTECT, related_name="permits")
+    round = models.IntegerField()
+    digest = models.CharField(max_length=64)
+    status = models.TextField(default="ready")
+    void_because = models.TextField(blank=True)
+    granted_at = models.DateTimeField()
+    redeemed_at = models.DateTimeField(null=True)
+    dispatch_id = models.UUIDField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("proposal", "round", name="approvals_permit_round_once"),
+            models.UniqueConstraint(
+                "proposal", condition=models.Q(status="redeemed"), name="approvals_permit_redeemed_once"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(status__in=["ready", "redeemed", "void"]), name="approvals_permit_status"
+            ),
+        ]
+
+
+class Resolution(models.Model):
+    """The outbox row of a decided proposal: written with the decision, consumed by the run in its own transaction."""
+
+    id = models.BigAutoField(primary_key=True)
+    proposal = models.ForeignKey(Proposal, on_delete=models.PROTECT, related_name="resolutions")
+    round = models.IntegerField()
+    kind = models.TextField()
+    by = models.JSONField(default=dict)
+    at = models.DateTimeField()
+    consumed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint("proposal", "round", name="approvals_resolution_round_once"),
+            models.CheckConstraint(
+                condition=models.Q(
+                    kind__in=["granted", "rejected", "expired", "withdrawn", "superseded", "cancelled", "refused"]
+                ),
+                name="approvals_resolution_kind",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["id"], name="approvals_resolution_open", condition=models.Q(consumed_at__isnull=True)
+            )
+        ]

@@ -1,0 +1,1 @@
+"""PROVE it: who did what, on whose behalf, and what came of it."""

@@ -1,0 +1,3 @@
+from audit.models.entry import Entry, Owed
+
+__all__ = ["Entry", "Owed"]

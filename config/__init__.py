@@ -1,0 +1,1 @@
+"""Composition root: settings, URLs, middleware and processes. Nobody imports it."""

@@ -1,0 +1,67 @@
+"""Reads the environment and fails loudly: a missing or malformed variable is named together with its remedy."""
+
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+
+class EnvironmentProblem(SystemExit):
+    """A variable is missing or malformed. Exits with the sentence instead of a traceback."""
+
+
+def text(name: str, default: str | None = None) -> str:
+    """The variable `name`; `default` when unset. Raises EnvironmentProblem when there is neither."""
+    value = os.environ.get(name, default)
+    if value is None or value == "":
+        raise EnvironmentProblem(f"{name} is not set. docs/operations.md lists every variable; `make up` sets them all.")
+    return value
+
+
+def secret_file(name: str) -> str:
+    """The stripped content of the file that variable `name` points at."""
+    path = Path(text(name))
+    try:
+        value = path.read_text().strip()
+    except OSError as error:
+        raise EnvironmentProblem(f"{name} points at a file that cannot be read: {error.strerror}.") from None
+    if not value:
+        raise EnvironmentProblem(f"{name} points at an empty file.")
+    return value
+
+
+def whole_number(name: str, default: int) -> int:
+    """The variable `name` as an integer."""
+    value = os.environ.get(name, "")
+    if not value:
+        return default
+    if not value.isdigit():
+        raise EnvironmentProblem(f"{name} must be a whole number.")
+    return int(value)
+
+
+def database(name: str, *, pool_max: int | None) -> dict[str, Any]:
+    """Django's DATABASES entry for the postgresql:// address in variable `name`.
+
+    `pool_max` is the number of connections that this process may hold (None: no pool). Pool and threads are sized
+    together in settings: a pool smaller than the thread count starves requests (architecture.md, Connections).
+    """
+    parts = urlsplit(text(name))
+    if parts.scheme not in ("postgresql", "postgres"):
+        raise EnvironmentProblem(f"{name} must begin with postgresql:// (Clearance runs on PostgreSQL only).")
+    query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
+    host = query.pop("host", None) or parts.hostname or ""
+    options: dict[str, Any] = {**query, "connect_timeout": 5}
+    if pool_max is not None:
+        options["pool"] = {"min_size": 1, "max_size": pool_max, "timeout": 10, "max_idle": 60}
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parts.path.lstrip("/"),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": host,
+        "PORT": str(query.pop("port", "") or parts.port or ""),
+        "OPTIONS": options,
+        "CONN_MAX_AGE": 0,
+        "CONN_HEALTH_CHECKS": False,
+    }

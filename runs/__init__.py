@@ -1,0 +1,1 @@
+"""MAKE it happen, and know how far it got: runs, events, dispatches and the tools they call."""

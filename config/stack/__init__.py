@@ -1,0 +1,1 @@
+"""The launcher: everything `make up`, `make test` and `make smoke` start and stop. Knows nothing of Django."""

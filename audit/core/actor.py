@@ -1,0 +1,58 @@
+"""Who acts. One frozen type that every service takes and every event and audit entry keeps."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+type ActorKind = Literal["person", "agent", "system"]
+type ActorVia = Literal["session", "token", "system"]
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """One authenticated caller in one tenant.
+
+    `id` is the user's, agent's or system part's id as text. `on_behalf_of` is the user id an agent acts for, or "".
+    `via` says by which door it came: a person's browser session, an agent's token, or our own process.
+    `chain` lists the agents between the person and this actor, outermost first (A7).
+    Holds no secret: `session_id` names a session, it does not open one.
+    """
+
+    kind: ActorKind
+    id: str
+    name: str
+    tenant_id: str
+    roles: frozenset[str]
+    groups: frozenset[str]
+    scopes: frozenset[str]
+    on_behalf_of: str = ""
+    session_id: str = ""
+    via: ActorVia = "system"
+    chain: tuple[str, ...] = ()
+
+    def has_role(self, *roles: str) -> bool:
+        """True if the actor has at least one of `roles`."""
+        return not self.roles.isdisjoint(roles)
+
+    def as_record(self) -> dict[str, object]:
+        """What events and audit entries keep of the actor (U1); JSON types only, nothing that grants anything."""
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "name": self.name,
+            "on_behalf_of": self.on_behalf_of,
+            "via": self.via,
+            "session_id": self.session_id,
+        }
+
+
+def SYSTEM(name: str, tenant_id: str) -> Actor:
+    """The actor of one of our own parts (`sweep`, `worker`, …) working in one tenant: no roles, groups or scopes."""
+    return Actor(
+        kind="system",
+        id=f"system:{name}",
+        name=name,
+        tenant_id=tenant_id,
+        roles=frozenset(),
+        groups=frozenset(),
+        scopes=frozenset(),
+    )

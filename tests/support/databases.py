@@ -1,0 +1,122 @@
+"""One PostgreSQL and one Valkey a test session; one migrated template; a clone for whoever commits (data rule 12)."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+from psycopg import sql
+
+from config.stack.servers import start_postgres, start_valkey
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SUPERUSER_URL = "CLEARANCE_TEST_SUPERUSER_URL"
+SESSION_DIR = "CLEARANCE_TEST_DIR"
+TEMPLATE = "clearance_template"
+
+
+def with_database(url: str, name: str) -> str:
+    """`url` pointing at database `name`."""
+    return urlunsplit(urlsplit(url)._replace(path="/" + name))
+
+
+def start_session() -> list[object]:
+    """Starts the session's servers and sets the environment that settings read. Returns what must be stopped."""
+    # Short, because a socket's path may hold 104 bytes; outside var/, because a killed session leaves it behind.
+    folder = Path(tempfile.mkdtemp(prefix="clr-test-"))
+    folder.chmod(0o711)
+    postgres = start_postgres(folder / "postgres", durable=False)
+    valkey = start_valkey(folder / "valkey")
+    (folder / "keys").mkdir()
+    from cryptography.fernet import Fernet
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    pem = Ed25519PrivateKey.generate().private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    (folder / "keys" / "test-1.pem").write_bytes(pem)
+    (folder / "secret-key").write_text(uuid.uuid4().hex * 2)
+    (folder / "credential-key").write_text(Fernet.generate_key().decode())
+    (folder / "reference").mkdir()
+    os.environ.update(
+        {
+            SUPERUSER_URL: postgres.superuser_url,
+            SESSION_DIR: str(folder),
+            "DATABASE_URL": postgres.app_url,
+            "DATABASE_OWNER_URL": postgres.owner_url,
+            "REDIS_URL": valkey.url,
+            "CLEARANCE_SECRET_KEY_FILE": str(folder / "secret-key"),
+            "CLEARANCE_CREDENTIAL_KEY_FILE": str(folder / "credential-key"),
+            "CLEARANCE_TOKEN_KEYS_DIR": str(folder / "keys"),
+            "CLEARANCE_REFERENCE_DIR": str(folder / "reference"),
+            "CLEARANCE_BASE_URL": "http://localhost:8000",
+            "DJANGO_SETTINGS_MODULE": "config.settings.test",
+        }
+    )
+    return [valkey, postgres]
+
+
+def stop_session(servers: list[object]) -> None:
+    for server in servers:
+        with contextlib.suppress(Exception):
+            server.stop()  # type: ignore[attr-defined]
+    shutil.rmtree(os.environ[SESSION_DIR], ignore_errors=True)
+
+
+def superuser(statement: sql.Composable | str) -> None:
+    """One statement as superuser on the maintenance database."""
+    with psycopg.connect(with_database(os.environ[SUPERUSER_URL], "postgres"), autocommit=True) as connection:
+        connection.execute(statement)  # type: ignore[arg-type]
+
+
+def ensure_template() -> None:
+    """The migrated template, made once a session whichever worker comes first."""
+    folder = Path(os.environ[SESSION_DIR])
+    with (folder / "template.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (folder / "template.done").exists():
+            return
+        superuser(f"create database {TEMPLATE} owner clr_owner")
+        environment = os.environ | {
+            "DATABASE_URL": with_database(os.environ["DATABASE_URL"], TEMPLATE),
+            "DATABASE_OWNER_URL": with_database(os.environ["DATABASE_OWNER_URL"], TEMPLATE),
+        }
+        subprocess.run(
+            [sys.executable, "manage.py", "prepare_database", "-v0", "--skip-checks"],
+            env=environment,
+            cwd=ROOT,
+            check=True,
+        )
+        (folder / "template.done").touch()
+
+
+@contextlib.contextmanager
+def cloned_database() -> Iterator[str]:
+    """The name of a fresh clone of the template, dropped afterwards with whoever is still connected."""
+    ensure_template()
+    name = f"t_{uuid.uuid4().hex[:12]}"
+    with (Path(os.environ[SESSION_DIR]) / "template.lock").open("w") as lock:
+        # PostgreSQL refuses to clone a template that another session is reading.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        superuser(f"create database {name} template {TEMPLATE} owner clr_owner strategy file_copy")
+    try:
+        yield name
+    finally:
+        superuser(f"drop database if exists {name} with (force)")
+
+
+def owner_execute(database: str, statement: str, parameters: object = None) -> list[tuple[object, ...]]:
+    """Runs `statement` as the owner of the tables and returns its rows (empty for a command)."""
+    url = with_database(os.environ["DATABASE_OWNER_URL"], database)
+    with psycopg.connect(url, autocommit=True) as connection:
+        cursor = connection.execute(statement, parameters)  # type: ignore[arg-type]
+        return cursor.fetchall() if cursor.description else []

@@ -14,7 +14,9 @@ def text(name: str, default: str | None = None) -> str:
     """The variable `name`; `default` when unset. Raises EnvironmentProblem when there is neither."""
     value = os.environ.get(name, default)
     if value is None or value == "":
-        raise EnvironmentProblem(f"{name} is not set. docs/operations.md lists every variable; `make up` sets them all.")
+        raise EnvironmentProblem(
+            f"{name} is not set. docs/operations.md lists every variable; `make up` sets them all."
+        )
     return value
 
 

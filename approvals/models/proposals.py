@@ -87,7 +87,9 @@ class Proposal(models.Model):
                 condition=models.Q(status="pending"),
             ),
             models.Index(
-                fields=["expires_at"], name="approvals_proposal_open", condition=models.Q(status__in=["pending", "granted"])
+                fields=["expires_at"],
+                name="approvals_proposal_open",
+                condition=models.Q(status__in=["pending", "granted"]),
             ),
             models.Index(fields=["tenant_id", "-decided_at"], name="approvals_proposal_decided"),
             models.Index(
@@ -168,7 +170,5 @@ class Resolution(models.Model):
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["id"], name="approvals_resolution_open", condition=models.Q(consumed_at__isnull=True)
-            )
+            models.Index(fields=["id"], name="approvals_resolution_open", condition=models.Q(consumed_at__isnull=True))
         ]

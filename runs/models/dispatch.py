@@ -16,7 +16,9 @@ class Dispatch(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     run = models.ForeignKey("runs.Run", on_delete=models.PROTECT, related_name="dispatches", db_index=False)
-    call = models.ForeignKey("runs.Call", on_delete=models.PROTECT, null=True, related_name="dispatches", db_index=False)
+    call = models.ForeignKey(
+        "runs.Call", on_delete=models.PROTECT, null=True, related_name="dispatches", db_index=False
+    )
     # evaluate (read the state and judge), dispatch (re-check and send), look_up (ask the target what happened)
     kind = models.TextField()
     status = models.TextField(default="ready")

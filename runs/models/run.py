@@ -102,4 +102,8 @@ class Call(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint("run", "call_id", name="runs_call_once")]
-        indexes = [models.Index(fields=["proposal_id"], name="runs_call_proposal", condition=models.Q(proposal_id__isnull=False))]
+        indexes = [
+            models.Index(
+                fields=["proposal_id"], name="runs_call_proposal", condition=models.Q(proposal_id__isnull=False)
+            )
+        ]

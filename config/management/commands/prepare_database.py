@@ -31,8 +31,10 @@ class Command(BaseCommand):
             self.stderr.write("DATABASE_URL uses the owner's role: append-only then rests on triggers alone.")
             return
         with owner.cursor() as cursor:
-            cursor.execute("SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
-                           "WHERE nspname = 'public' AND relkind IN ('r', 'p') AND NOT relispartition")
+            cursor.execute(
+                "SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace "
+                "WHERE nspname = 'public' AND relkind IN ('r', 'p') AND NOT relispartition"
+            )
             tables = [row[0] for row in cursor.fetchall()]
             for table in tables:
                 rights = "SELECT, INSERT" if table in APPEND_ONLY else "SELECT, INSERT, UPDATE"
@@ -40,10 +42,20 @@ class Command(BaseCommand):
                     rights += ", DELETE"
                 if table == "django_migrations":
                     rights = "SELECT"
-                cursor.execute(sql.SQL("REVOKE ALL ON {t} FROM {r}; GRANT " + rights + " ON {t} TO {r}").format(  # type: ignore[arg-type]
-                    t=sql.Identifier(table), r=sql.Identifier(role)).as_string(cursor.connection))
-            cursor.execute(sql.SQL(
-                "GRANT USAGE ON SCHEMA public TO {r}; GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {r}; "
-                "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO {r}").format(r=sql.Identifier(role)).as_string(cursor.connection))
+                cursor.execute(
+                    sql.SQL("REVOKE ALL ON {t} FROM {r}; GRANT " + rights + " ON {t} TO {r}")
+                    .format(  # type: ignore[arg-type]
+                        t=sql.Identifier(table), r=sql.Identifier(role)
+                    )
+                    .as_string(cursor.connection)
+                )
+            cursor.execute(
+                sql.SQL(
+                    "GRANT USAGE ON SCHEMA public TO {r}; GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {r}; "
+                    "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO {r}"
+                )
+                .format(r=sql.Identifier(role))
+                .as_string(cursor.connection)
+            )
         if options["verbosity"]:
             self.stdout.write(f"Database ready: {len(tables)} tables, rights given to {role}.")

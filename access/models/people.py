@@ -19,7 +19,7 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser):
-    """A person's account. People are accounts, never typed names (S85). There is no superuser: rights are memberships."""
+    """A person's account: people are accounts, never typed names (S85). No superuser: rights are memberships."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     email = models.EmailField(max_length=254)

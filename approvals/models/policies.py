@@ -6,7 +6,7 @@ from django.db import models
 
 
 class PolicyHead(models.Model):
-    """Which version is in force for a tenant. Locked by whoever publishes, read by every dispatch in its transaction."""
+    """Which version is in force. Locked by whoever publishes, read by every dispatch in its transaction."""
 
     tenant_id = models.UUIDField(primary_key=True)
     active_number = models.IntegerField()

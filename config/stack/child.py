@@ -38,6 +38,8 @@ def main(arguments: list[str]) -> None:
         os.setuid(uid)
     # After the change of user, which clears the setting.
     end_with_parent(int(parent), int(death_signal))
+    # Blocked by the launcher while it notes our process id.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     # An ignored signal stays ignored across exec: Python ignores the first two, a shell the third for what it
     # runs in the background.
     for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):

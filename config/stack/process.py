@@ -11,13 +11,16 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 CHILD = Path(__file__).with_name("child.py")
 
 Say = Callable[[str], None]
+
+STOPPING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+_started: list[subprocess.Popen[bytes]] = []
 
 
 class StackError(Exception):
@@ -47,8 +50,8 @@ def spawn(
         raise StackError(f"The program {command[0]} was not found. Run `make setup` and try again.")
     identity = "-" if user is None else f"{user[0]}:{user[1]}"
     wrapper = [sys.executable, "-I", "-S", str(CHILD), str(os.getpid()), str(int(death_signal)), identity]
-    with open_log(log) as output:
-        return subprocess.Popen(
+    with open_log(log) as output, _no_interruption():
+        process = subprocess.Popen(
             [*wrapper, program, *command[1:]],
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -57,6 +60,29 @@ def spawn(
             cwd=folder,
             start_new_session=True,
         )
+        _started.append(process)
+    return process
+
+
+@contextlib.contextmanager
+def _no_interruption() -> Iterator[None]:
+    """A handler that raises between the fork and the note of it would leave a process that nobody knows of.
+
+    The child inherits the blocked signals; child.py lets them through again.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def kill_all() -> None:
+    """The last resort of every exit path: kills what `spawn` started and nobody stopped."""
+    for process in _started:
+        if process.poll() is None:
+            stop(process)
+    _started.clear()
 
 
 def open_log(log: Path) -> IO[bytes]:

@@ -4,7 +4,7 @@ from django.db import models
 
 
 class Entry(models.Model):
-    """One thing that somebody did or tried to do. Append-only by trigger and by rights; partitioned by month of `at`."""
+    """One thing somebody did or tried to do. Append-only by trigger and by rights; partitioned by month of `at`."""
 
     pk = models.CompositePrimaryKey("at", "id")
     at = models.DateTimeField()

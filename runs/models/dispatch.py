@@ -58,7 +58,7 @@ class Dispatch(models.Model):
 
 
 class ResourceLease(models.Model):
-    """The order or account that an effect is being made on: held from dispatch to outcome, not by a conversation (R9)."""
+    """The order or account that an effect is being made on: held from dispatch to outcome (R9)."""
 
     tenant_id = models.UUIDField()
     resource = models.TextField()

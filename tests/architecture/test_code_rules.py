@@ -17,11 +17,11 @@ LONGEST_FILE = 400
 
 @cache
 def sources(*tops: str) -> tuple[tuple[Path, ast.Module], ...]:
-    found = []
-    for top in tops:
-        for path in sorted((ROOT / top).rglob("*.py")):
-            found.append((path.relative_to(ROOT), ast.parse(path.read_text(), str(path))))
-    return tuple(found)
+    return tuple(
+        (path.relative_to(ROOT), ast.parse(path.read_text(), str(path)))
+        for top in tops
+        for path in sorted((ROOT / top).rglob("*.py"))
+    )
 
 
 def floor(path: Path) -> str:
@@ -87,9 +87,11 @@ def test_doors_never_touch_rows():
     for path, tree in sources(*APPS, "config"):
         if floor(path) not in (*CALLERS, "tasks", "receivers", "checks") or path.parts[1] == "stack":
             continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and node.attr in ("objects", "_default_manager", "save", "bulk_create"):
-                offenders.append(f"{path}:{node.lineno} .{node.attr}")
+        offenders += [
+            f"{path}:{node.lineno} .{node.attr}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and node.attr in ("objects", "_default_manager", "save", "bulk_create")
+        ]
     assert offenders == []
 
 

@@ -51,7 +51,8 @@ class Command(BaseCommand):
                 )
             cursor.execute(
                 sql.SQL(
-                    "GRANT USAGE ON SCHEMA public TO {r}; GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {r}; "
+                    "GRANT USAGE ON SCHEMA public TO {r}; "
+                    "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {r}; "
                     "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO {r}"
                 )
                 .format(r=sql.Identifier(role))

@@ -162,7 +162,7 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Clearance",
-    "DESCRIPTION": "Agents propose tool calls, people approve them, and each effect happens once or is told as unknown.",
+    "DESCRIPTION": "Agents propose tool calls, people approve them, each effect happens once or is told as unknown.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": r"/api/v1",

@@ -40,10 +40,12 @@ def spawn(
     folder: Path | None = None,
     death_signal: signal.Signals = signal.SIGTERM,
     user: tuple[int, int] | None = None,
+    descriptors: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     """Starts `command` in a session of its own (a Ctrl-C at the terminal reaches only the launcher).
 
-    `command[0]` is an absolute path or a name on PATH; `user` is (uid, gid). Output goes to the end of `log`.
+    `command[0]` is an absolute path or a name on PATH; `user` is (uid, gid). Output goes to the end of `log`;
+    `descriptors` stay open in the child under the same numbers.
     """
     program = shutil.which(command[0])
     if program is None:
@@ -58,9 +60,10 @@ def spawn(
             stderr=subprocess.STDOUT,
             env=dict(environment),
             cwd=folder,
+            pass_fds=descriptors,
             start_new_session=True,
         )
-        _started.append(process)
+        _started[:] = [*(other for other in _started if other.poll() is None), process]
     return process
 
 

@@ -1,0 +1,36 @@
+# Every command works on a fresh checkout: set-up happens when it is needed and is skipped when it is done.
+.PHONY: help up test smoke check fmt setup
+
+PY = var/venv/bin/python
+SETUP = @sh config/stack/python.sh -m config.stack.setup
+
+help:
+	@echo 'make up      start everything on http://localhost:8000 (another port: make up PORT=8001)'
+	@echo 'make test    the whole test suite on real servers'
+	@echo 'make smoke   one refund from the agent to the receipt, with the time of each step'
+	@echo 'make check   style, types, imports, migrations, templates, links'
+	@echo 'make fmt     put the sources into shape'
+
+up:
+	$(SETUP) demo
+	@$(PY) -m config.stack.up
+
+test:
+	$(SETUP) dev
+	@$(PY) -m config.stack.suite $(TESTS)
+
+smoke:
+	$(SETUP) demo
+	@$(PY) -m config.stack.smoke
+
+check:
+	$(SETUP) dev
+	@$(PY) -m config.stack.check
+
+fmt:
+	$(SETUP) dev
+	@$(PY) -m ruff check --fix .
+	@$(PY) -m ruff format .
+
+setup:
+	$(SETUP) dev

@@ -1,0 +1,76 @@
+"""`make up`: starts the whole stack, says how to use it, keeps it running until INT, TERM or HUP.
+
+python -m config.stack.up            PORT=8001 for another port, CLEARANCE_HOME for another folder than var/
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from config.stack import process as tools
+from config.stack.children import Stopped, ignore_signals, stop_on_signals
+from config.stack.environment import ROOT, Layout
+from config.stack.make_parent import watch_make
+from config.stack.port import wanted_port
+from config.stack.process import StackError, say
+from config.stack.secrets import ROLES, Secrets
+from config.stack.whole import Stack
+
+NEXT_STEPS = """\
+What to do next
+  1. Open {address} and sign in as the reviewer. The demo agent keeps asking for refunds.
+  2. Open a proposal, read what it would change, approve or reject it. The run shows the receipt.
+  3. The payment server nobody here wrote answers at {payments}
+     (curl -u "$(cat {key}):" {payments}/v1/refunds).
+
+Stop everything with Ctrl-C. `make up` continues with the same data. Logs: {logs}"""
+
+
+def main() -> int:
+    started = time.monotonic()
+    stack: Stack | None = None
+    stop_on_signals()
+    try:
+        home = Path(os.environ.get("CLEARANCE_HOME") or ROOT / "var").absolute()
+        stack = Stack(Layout(home), wanted_port(os.environ))
+        stack.start()
+        print(welcome(stack, time.monotonic() - started), flush=True)
+        stack.supervisor.watch(watch_make())
+    except StackError as error:
+        say(str(error))
+        return 1
+    except Stopped as reason:
+        say(f"Stopping ({reason}).")
+        return 0
+    finally:
+        ignore_signals()
+        if stack is not None:
+            stack.stop()
+        tools.kill_all()
+
+
+def welcome(stack: Stack, seconds: float) -> str:
+    """What a newcomer needs: address, one person per role with a password, the next steps."""
+    lines = ["", f"Clearance is ready at {stack.address} ({seconds:.1f} s).", ""]
+    for role, email in people(stack.secrets):
+        lines.append(f"  {role:<10}{email:<26}{stack.secrets.password(role)}")
+    text = NEXT_STEPS.format(
+        address=stack.address,
+        payments=stack.payments_url,
+        key=stack.secrets.demo / "payments.key",
+        logs=stack.layout.logs,
+    )
+    return "\n".join([*lines, "", text])
+
+
+def people(secrets: Secrets) -> list[tuple[str, str]]:
+    """(role, e-mail) of the demo people, as `manage.py demo` noted them."""
+    noted = json.loads((secrets.demo / "demo.json").read_text())
+    emails = {person["role"]: person["email"] for person in noted["people"]}
+    return [(role, emails[role]) for role in ROLES if role in emails]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -116,3 +116,12 @@ def race() -> Callable[..., list[Any]]:
             return list(pool.map(one, range(n)))
 
     return run
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator[Any]:
+    """The whole product as real processes, with the demo's data; shared by a worker's tests."""
+    from tests.support.stack import Stack
+
+    with Stack.start() as running:
+        yield running

@@ -2,6 +2,7 @@
 
 import django.contrib.postgres.fields
 import django.db.models.deletion
+import django.db.models.functions.comparison
 import uuid
 from django.db import migrations, models
 
@@ -125,6 +126,7 @@ class Migration(migrations.Migration):
                 ('proposal', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='permits', to='approvals.proposal')),
             ],
             options={
+                'indexes': [models.Index(condition=models.Q(('status', 'ready')), fields=['id'], name='approvals_permit_unused')],
                 'constraints': [models.UniqueConstraint(models.F('proposal'), models.F('round'), name='approvals_permit_round_once'), models.UniqueConstraint(models.F('proposal'), condition=models.Q(('status', 'redeemed')), name='approvals_permit_redeemed_once'), models.CheckConstraint(condition=models.Q(('status__in', ['ready', 'redeemed', 'void'])), name='approvals_permit_status')],
             },
         ),
@@ -172,11 +174,15 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='proposal',
-            index=models.Index(condition=models.Q(('status__in', ['pending', 'granted'])), fields=['expires_at'], name='approvals_proposal_open'),
+            index=models.Index(condition=models.Q(('status', 'pending')), fields=['expires_at'], name='approvals_proposal_due'),
         ),
         migrations.AddIndex(
             model_name='proposal',
-            index=models.Index(fields=['tenant_id', '-decided_at'], name='approvals_proposal_decided'),
+            index=models.Index(models.F('tenant_id'), models.OrderBy(django.db.models.functions.comparison.Coalesce('decided_at', 'expires_at'), descending=True), models.OrderBy(models.F('id'), descending=True), name='approvals_proposal_decided'),
+        ),
+        migrations.AddIndex(
+            model_name='proposal',
+            index=models.Index(fields=['tenant_id', 'digest'], name='approvals_proposal_same'),
         ),
         migrations.AddIndex(
             model_name='proposal',

@@ -4,6 +4,7 @@ import uuid
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models.functions import Coalesce
 
 PROPOSAL_STATES = (
     "pending",
@@ -86,12 +87,18 @@ class Proposal(models.Model):
                 name="approvals_proposal_pending",
                 condition=models.Q(status="pending"),
             ),
+            # Due ones of all tenants, for the sweep. Granted ones are found by their unused permit: a status of
+            # "granted" stays for ever, and an index over it would grow with the history.
+            models.Index(fields=["expires_at"], name="approvals_proposal_due", condition=models.Q(status="pending")),
+            # The order of the decided list. An overdue one that no sweep has written down yet stands at its deadline.
             models.Index(
-                fields=["expires_at"],
-                name="approvals_proposal_open",
-                condition=models.Q(status__in=["pending", "granted"]),
+                "tenant_id",
+                Coalesce("decided_at", "expires_at").desc(),
+                models.F("id").desc(),
+                name="approvals_proposal_decided",
             ),
-            models.Index(fields=["tenant_id", "-decided_at"], name="approvals_proposal_decided"),
+            # "Same as …, executed 2 minutes ago" (E7, S91) and "rejected before in this run" (S16).
+            models.Index(fields=["tenant_id", "digest"], name="approvals_proposal_same"),
             models.Index(
                 fields=["refresh_asked_at"],
                 name="approvals_proposal_refresh",
@@ -146,6 +153,7 @@ class Permit(models.Model):
                 condition=models.Q(status__in=["ready", "redeemed", "void"]), name="approvals_permit_status"
             ),
         ]
+        indexes = [models.Index(fields=["id"], name="approvals_permit_unused", condition=models.Q(status="ready"))]
 
 
 class Resolution(models.Model):

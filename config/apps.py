@@ -6,3 +6,7 @@ class ConfigConfig(AppConfig):
 
     name = "config"
     verbose_name = "Clearance"
+
+    def ready(self) -> None:
+        # Makes Celery's application the current one in every process: hints are sent by name (runs/live/hints.py).
+        from config import celery  # noqa: F401

@@ -1,0 +1,136 @@
+"""Long waits of async code: woken by hints, healed by re-reading, holding no connection in between.
+
+    row = await hub.wait([("call", call_id)], read, timeout=30)
+
+One subscription to the channel layer a process, whatever the number of waiters. A waiter re-reads when one of its keys
+is hinted at (at most once in 50 ms) and every 3 s without a hint, because channel layers drop messages and a gap must
+heal by itself (data rule 6). The read runs in a small pool of the hub's own, so two hundred waiters that wake together
+cannot take the database connections that a decision needs (architecture.md, *Connections*).
+"""
+
+import asyncio
+import logging
+import weakref
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from channels.layers import get_channel_layer
+from django.db import connections
+
+from runs.live.hints import HUB_GROUP
+
+log = logging.getLogger(__name__)
+
+type Key = tuple[str, str]
+"""A hint's kind and row id as text: ("call", "<uuid>"), ("run", "<uuid>"), ("proposal", "<uuid>")."""
+
+REREAD_SECONDS = 3.0
+COALESCE_SECONDS = 0.05
+SUBSCRIBE_SECONDS = 2.0
+READERS = 4
+
+_readers = ThreadPoolExecutor(READERS, thread_name_prefix="hub-read")
+_hubs: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Hub]" = weakref.WeakKeyDictionary()
+
+
+async def wait[T](keys: Sequence[Key], predicate: Callable[[], T | None], timeout: float) -> T | None:
+    """What `predicate` returns as soon as that is not None, or None after `timeout` seconds.
+
+    `predicate` is a plain function that reads rows; it runs in a thread and its database connection is given back
+    before this waits on. It is asked at once, after every hint on one of `keys`, at least every 3 s, and once more at
+    the end. What it raises is raised here.
+    """
+    return await _hub().wait(keys, predicate, timeout)
+
+
+def waiting() -> int:
+    """How many waiters the running loop's hub has (for tests and health pages)."""
+    return _hub().waiting()
+
+
+def _hub() -> "Hub":
+    loop = asyncio.get_running_loop()
+    hub = _hubs.get(loop)
+    if hub is None:
+        hub = _hubs[loop] = Hub()
+    return hub
+
+
+class Hub:
+    """The waiters of one event loop and the task that listens for them."""
+
+    def __init__(self) -> None:
+        self._waiters: defaultdict[Key, set[asyncio.Event]] = defaultdict(set)
+        self._listener: asyncio.Task[None] | None = None
+
+    def waiting(self) -> int:
+        """How many waiters there are."""
+        return len({id(event) for events in self._waiters.values() for event in events})
+
+    async def wait[T](self, keys: Sequence[Key], predicate: Callable[[], T | None], timeout: float) -> T | None:
+        """See `wait` of this module."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout
+        event = asyncio.Event()
+        for key in keys:
+            self._waiters[key].add(event)
+        if self._listener is None or self._listener.done():
+            self._listener = loop.create_task(self._listen(), name="hub")
+        try:
+            while True:
+                event.clear()
+                read_at = loop.time()
+                found = await loop.run_in_executor(_readers, _read, predicate)
+                left = until - loop.time()
+                if found is not None or left <= 0:
+                    return found
+                try:
+                    async with asyncio.timeout(min(left, REREAD_SECONDS)):
+                        await event.wait()
+                except TimeoutError:
+                    continue
+                # The first hint is followed at once; a burst behind it costs one read in 50 ms.
+                await asyncio.sleep(min(max(read_at + COALESCE_SECONDS - loop.time(), 0), max(until - loop.time(), 0)))
+        finally:
+            for key in keys:
+                self._waiters[key].discard(event)
+                if not self._waiters[key]:
+                    del self._waiters[key]
+
+    async def _listen(self) -> None:
+        told = False
+        while True:
+            try:
+                await self._follow()
+            except Exception as error:
+                if not told:
+                    log.warning("No live hints (%s); long-polls re-read every few seconds.", type(error).__name__)
+                told = True
+                await asyncio.sleep(1)
+
+    async def _follow(self) -> None:
+        layer = get_channel_layer()
+        if layer is None:
+            raise RuntimeError("CHANNEL_LAYERS is not set")
+        async with asyncio.timeout(SUBSCRIBE_SECONDS):
+            channel = await layer.new_channel("hub")
+            await layer.group_add(HUB_GROUP, channel)
+        # Whatever was said before the subscription stood has been missed: read once more.
+        for key in list(self._waiters):
+            self._wake(key)
+        while True:
+            message: dict[str, Any] = await layer.receive(channel)
+            self._wake((str(message.get("kind")), str(message.get("id"))))
+
+    def _wake(self, key: Key) -> None:
+        for event in self._waiters.get(key, ()):
+            event.set()
+
+
+def _read[T](predicate: Callable[[], T | None]) -> T | None:
+    try:
+        return predicate()
+    finally:
+        connections.close_all()

@@ -60,7 +60,7 @@ SETTINGS = {
     "logging_collector": "off",
 }
 # For tests only: a crash of the machine may lose everything, a crash of the server nothing.
-NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+NOT_DURABLE = {"fsync": "off", "full_page_writes": "off"}
 
 
 @dataclass(slots=True)

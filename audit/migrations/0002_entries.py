@@ -32,12 +32,16 @@ CREATE INDEX audit_entry_run ON audit_entry (tenant_id, run_id, at) WHERE run_id
 CREATE TABLE audit_entry_default PARTITION OF audit_entry DEFAULT;
 CREATE TRIGGER audit_entry_append_only BEFORE UPDATE OR DELETE ON audit_entry
   FOR EACH ROW EXECUTE FUNCTION clearance_refuse_change();
+-- Row triggers are passed on to partitions, statement triggers are not: each partition gets its own.
 CREATE TRIGGER audit_entry_no_truncate BEFORE TRUNCATE ON audit_entry
+  FOR EACH STATEMENT EXECUTE FUNCTION clearance_refuse_change();
+CREATE TRIGGER audit_entry_no_truncate BEFORE TRUNCATE ON audit_entry_default
   FOR EACH STATEMENT EXECUTE FUNCTION clearance_refuse_change();
 
 -- The application role may not create tables; this function of the owner's makes the months ahead and nothing else.
+-- A table of its own first, attached afterwards: CREATE … PARTITION OF would stop every writer until it is done.
 CREATE FUNCTION audit_months_ahead(p_months integer) RETURNS integer LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, public AS $$
+SET search_path = pg_catalog, public SET lock_timeout = '2s' AS $$
 DECLARE
   v_start date; v_name text; v_made integer := 0;
 BEGIN
@@ -50,7 +54,10 @@ BEGIN
     -- Rows already waiting in the default partition stay there: moving them would rewrite what is append-only.
     CONTINUE WHEN EXISTS (SELECT 1 FROM public.audit_entry_default
       WHERE at >= v_start::timestamp AT TIME ZONE 'UTC' AND at < (v_start + interval '1 month') AT TIME ZONE 'UTC');
-    EXECUTE format('CREATE TABLE public.%I PARTITION OF public.audit_entry FOR VALUES FROM (%L) TO (%L)', v_name,
+    EXECUTE format('CREATE TABLE public.%I (LIKE public.audit_entry INCLUDING DEFAULTS)', v_name);
+    EXECUTE format('CREATE TRIGGER audit_entry_no_truncate BEFORE TRUNCATE ON public.%I '
+      'FOR EACH STATEMENT EXECUTE FUNCTION public.clearance_refuse_change()', v_name);
+    EXECUTE format('ALTER TABLE public.audit_entry ATTACH PARTITION public.%I FOR VALUES FROM (%L) TO (%L)', v_name,
       to_char(v_start, 'YYYY-MM-DD 00:00:00+00'), to_char(v_start + interval '1 month', 'YYYY-MM-DD 00:00:00+00'));
     v_made := v_made + 1;
   END LOOP;

@@ -1,0 +1,103 @@
+"""A history is shown in words: every kind has some, nothing unknown cuts it, outside text is marked as such."""
+
+import pytest
+
+from runs.core.events import BODIES, KEYS
+from runs.core.kinds import CallState, EffectState, EventKind, RunStatus
+from runs.core.words import CALL_TONE, RUN_TONE, effect_words, line
+
+SAMPLES = {
+    "scope": {},
+    "round": 2,
+    "resolution": "rejected",
+    "outcome": "happened",
+    "deadline": "2026-11-29T15:00:00+00:00",
+    "retry_at": "2026-11-29T15:00:05+00:00",
+    "before_effect": False,
+    "attempt": 1,
+    "fence": 7,
+    "duration_ms": 1212,
+    "amount": 5,
+    "policy_number": 8,
+    "contract_version": 3,
+}
+
+
+def body_of(kind):
+    required, optional = BODIES[kind]
+    return {key: SAMPLES.get(key, f"<{key}>") for key in (required + " " + optional).split()}
+
+
+def words(kind, **changed):
+    made = line(kind, body_of(EventKind(kind)) | changed, {"name": "Mara Lind"}, {"<call_id>": "refund_order"})
+    return "".join(segment.value for segment in made.segments), made
+
+
+@pytest.mark.parametrize("kind", list(EventKind))
+def test_every_kind_of_event_is_told_in_words_and_not_by_its_name(kind):
+    sentence, made = words(kind)
+    assert sentence
+    assert kind.value not in [segment.value for segment in made.segments]
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in EventKind if set(BODIES[kind][0].split()) & {"message", "text", "by", "reason"}]
+)
+def test_what_others_wrote_is_a_segment_of_its_own(kind):
+    _, made = words(kind)
+    ours = [s for s in made.segments + made.aside if s.kind == "text"]
+    for key in ("message", "text", "by", "reason"):
+        assert all(f"<{key}>" not in segment.value for segment in ours)
+
+
+def test_a_call_is_named_by_its_tool():
+    assert (
+        words("dispatch_succeeded")[0]
+        == "refund_order succeeded and had happened before: the target knew our key, reference <reference>"
+    )
+    assert words("dispatch_succeeded", duplicate=False)[0] == "refund_order succeeded, reference <reference>"
+    assert words("dispatch_succeeded", duplicate=False, reference=None)[0] == "refund_order succeeded"
+
+
+def test_a_failure_says_whether_anything_was_sent():
+    assert "the target refused" in words("dispatch_failed")[0]
+    assert "nothing was sent" in words("dispatch_failed", before_effect=True)[0]
+
+
+def test_a_held_call_links_to_its_proposal():
+    _, made = words("call_held")
+    assert [s.value for s in made.segments if s.kind == "proposal"] == ["<proposal_id>"]
+    assert made.tone == "wait"
+
+
+@pytest.mark.parametrize(
+    "resolution", ["granted", "rejected", "expired", "withdrawn", "superseded", "cancelled", "refused"]
+)
+def test_each_resolution_has_words_of_its_own(resolution):
+    others = {r: words("resolution_consumed", resolution=r)[0] for r in ("granted", "rejected", "expired", "withdrawn")}
+    sentence = words("resolution_consumed", resolution=resolution)[0]
+    assert all(sentence != text for r, text in others.items() if r != resolution)
+
+
+@pytest.mark.parametrize("body", [{}, {"call_id": None}, {"call_id": ["x"]}])
+def test_an_event_of_another_form_is_shown_by_its_kind_and_cuts_nothing(body):
+    made = line("dispatch_failed", body, {}, {})
+    assert [segment.value for segment in made.segments] == ["dispatch_failed"]
+
+
+def test_an_event_of_an_unknown_kind_is_shown_by_its_kind():
+    assert line("sun_eclipsed", {}, {}, {}).segments[0].value == "sun_eclipsed"
+
+
+def test_every_state_has_a_tone():
+    assert set(RUN_TONE) == set(RunStatus)
+    assert set(CALL_TONE) == set(CallState)
+
+
+def test_every_effect_has_words_and_an_unknown_word_stays_itself():
+    assert all(effect_words(effect.value) != effect.value for effect in EffectState)
+    assert effect_words("other") == "other"
+
+
+def test_the_keys_used_here_are_keys_of_events():
+    assert set(SAMPLES) <= set(KEYS)

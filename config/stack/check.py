@@ -28,7 +28,6 @@ STEPS: dict[str, list[str]] = {
     "migrations": ["manage.py", "makemigrations", "--check", "--dry-run"],
     "imports": ["-c", IMPORTS],
     "types": ["-m", "mypy", "."],
-    "types of the client": ["-m", "mypy", "--config-file", "sdk/pyproject.toml", "sdk/clearance_client"],
 }
 
 

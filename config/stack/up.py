@@ -3,7 +3,6 @@
 python -m config.stack.up            PORT=8001 for another port, CLEARANCE_HOME for another folder than var/
 """
 
-import json
 import os
 import sys
 import time
@@ -15,8 +14,7 @@ from config.stack.environment import ROOT, Layout
 from config.stack.make_parent import watch_make
 from config.stack.port import wanted_port
 from config.stack.process import StackError, say
-from config.stack.secrets import ROLES, Secrets
-from config.stack.whole import Stack
+from config.stack.whole import Stack, demo_note
 
 NEXT_STEPS = """\
 What to do next
@@ -54,7 +52,7 @@ def main() -> int:
 def welcome(stack: Stack, seconds: float) -> str:
     """What a newcomer needs: address, one person per role with a password, the next steps."""
     lines = ["", f"Clearance is ready at {stack.address} ({seconds:.1f} s).", ""]
-    for role, email in people(stack.secrets):
+    for role, email in demo_note(stack.secrets)["acme"]["people"].items():
         lines.append(f"  {role:<10}{email:<26}{stack.secrets.password(role)}")
     text = NEXT_STEPS.format(
         address=stack.address,
@@ -63,13 +61,6 @@ def welcome(stack: Stack, seconds: float) -> str:
         logs=stack.layout.logs,
     )
     return "\n".join([*lines, "", text])
-
-
-def people(secrets: Secrets) -> list[tuple[str, str]]:
-    """(role, e-mail) of the demo people, as `manage.py demo` noted them."""
-    noted = json.loads((secrets.demo / "demo.json").read_text())
-    emails = {person["role"]: person["email"] for person in noted["people"]}
-    return [(role, emails[role]) for role in ROLES if role in emails]
 
 
 if __name__ == "__main__":

@@ -1,20 +1,22 @@
 """The whole stack in one object: every server and program of Clearance, started in the order they need each other."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from config.stack import port as ports
 from config.stack import process as tools
 from config.stack import stripe
 from config.stack.children import Child, Supervisor, describe, end_leftovers
 from config.stack.demo_orders import seed_orders
-from config.stack.environment import ROOT, Layout, compose, outside_servers, write_environment
+from config.stack.environment import KEPT, ROOT, Layout, compose, outside_servers, write_environment
 from config.stack.process import Say, StackError
 from config.stack.secrets import Secrets, ensure_secrets
 from config.stack.servers import start_postgres, start_valkey
@@ -88,13 +90,32 @@ class Stack:
         self._add(WORKER, "worker", "-m", "celery", *celery.split(), *quiet.split())
         self._add(SWEEP, "sweep", "manage.py", "sweep")
         if agent:
-            self._add(AGENT, "agent", "-m", "config.stack.demo_agent")
+            self._add(AGENT, "agent", "-m", "config.stack.demo_agent", environment=self._agent_environment())
 
-    def _add(self, name: str, log: str, *arguments: str, descriptors: Sequence[int] = ()) -> None:
+    def _agent_environment(self) -> dict[str, str]:
+        """What an outside agent would be told, and nothing else: no database, no key, no person's password."""
+        told = demo_note(self.secrets)["acme"]["agent"]
+        kept = {name: value for name, value in self.environment.items() if name in KEPT}
+        return kept | {
+            "CLEARANCE_BASE_URL": f"http://127.0.0.1:{self.port}",
+            "CLEARANCE_AGENT_ID": told["client_id"],
+            "CLEARANCE_AGENT_SECRET_FILE": str(self.secrets.demo / "agent.secret"),
+            "CLEARANCE_AGENT_ACTS_FOR": told["acts_for"],
+            "CLEARANCE_AGENT_STATE": str(self.layout.run / "agent.json"),
+        }
+
+    def _add(
+        self,
+        name: str,
+        log: str,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        descriptors: Sequence[int] = (),
+    ) -> None:
         child = Child(
             command=[sys.executable, *arguments],
             log=self._log(log),
-            environment=self.environment,
+            environment=self.environment if environment is None else environment,
             folder=ROOT,
             descriptors=descriptors,
         )
@@ -141,3 +162,8 @@ class Stack:
             door.close()
         if hasattr(self, "lock"):
             self.lock.close()
+
+
+def demo_note(secrets: Secrets) -> dict[str, Any]:
+    """What `manage.py demo` wrote down, by tenant: {"agent": {"client_id", "acts_for"}, "people": {role: e-mail}}."""
+    return dict(json.loads((secrets.demo / "demo.json").read_text()))

@@ -1,4 +1,4 @@
-"""Hints: "this run has work", "this row changed". Sent after the commit, by a thread of their own, and allowed to be lost.
+"""Hints: "this run has work", "this row changed". Sent after the commit, by a thread of their own; they may be lost.
 
 No request and no transaction talks to the broker (data rule 5): publishing raises with the broker dead and blocks for
 tens of seconds with it frozen. So whoever has something to say puts it into a bounded queue and goes on; one daemon
@@ -32,7 +32,7 @@ QUEUE_LIMIT = 2000
 SEND_SECONDS = 1.0
 """How long one message may keep the thread. Nobody waits for it, but the hints behind it grow stale."""
 REST_SECONDS = 1.0
-"""After a failure nothing is tried for this long; hints of that time are dropped, not kept for a broker that is gone."""
+"""After a failure nothing is tried for this long, and hints of that time are dropped: the broker is gone."""
 
 
 def tenant_group(tenant_id: object) -> str:
@@ -90,7 +90,9 @@ class Hints:
         except queue.Full:
             self._dropped += 1
             if self._dropped == 1 or self._dropped % self._limit == 0:
-                log.warning("The hint queue is full; %d dropped so far. The sweep finds what they meant.", self._dropped)
+                log.warning(
+                    "The hint queue is full; %d dropped so far. The sweep finds what they meant.", self._dropped
+                )
             return False
         return True
 

@@ -14,6 +14,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from channels.layers import get_channel_layer
@@ -82,7 +83,7 @@ class Hub:
             while True:
                 event.clear()
                 read_at = loop.time()
-                found = await loop.run_in_executor(_readers, _read, predicate)
+                found: T | None = await loop.run_in_executor(_readers, partial(_read, predicate))
                 left = until - loop.time()
                 if found is not None or left <= 0:
                     return found

@@ -5,7 +5,9 @@ from django.db import migrations
 FORWARD = """
 CREATE SEQUENCE runs_fence AS bigint;
 
--- Appends p_events (a JSON array of {kind, schema, actor, body}) behind sequence p_expected and moves the head.
+-- Appends p_events (a JSON array of {kind, schema, actor, body, at}) behind sequence p_expected and moves the head.
+-- `at` is what the caller folded the event with (read from the database clock after it locked the head), so that a
+-- replay gives the very state that was computed; left out, it is now.
 -- Returns the new sequence; -1: another append came first; -2: the worker's fence or lease no longer holds.
 -- A worker names its dispatch and fence; an event from outside (API, decision, verb) appends by sequence alone.
 -- The head is locked first and the lease judged in a later statement: judged in the statement that waits for the
@@ -23,7 +25,8 @@ BEGIN
       AND status IN ('claimed', 'started') AND lease_until > v_now)
   THEN RETURN -2; END IF;
   INSERT INTO runs_event (run_id, seq, kind, schema, actor, body, at)
-    SELECT p_run, v_seq + o, e->>'kind', COALESCE((e->>'schema')::int, 1), e->'actor', e->'body', v_now
+    SELECT p_run, v_seq + o, e->>'kind', COALESCE((e->>'schema')::int, 1), e->'actor', e->'body',
+           COALESCE((e->>'at')::timestamptz, v_now)
     FROM jsonb_array_elements(p_events) WITH ORDINALITY t(e, o);
   UPDATE runs_run SET seq = v_seq + v_count, status = p_status, detail = p_detail, updated_at = v_now,
     finished_at = CASE WHEN p_finished THEN COALESCE(finished_at, v_now) END WHERE id = p_run;

@@ -1,0 +1,14 @@
+"""What the store and the sweep say to whoever listens. Sent after the commit and only a hint (architecture.md, Layout).
+
+The store may not know of brokers and channel layers (they are floors above it), so it says it here; receivers.py hands
+it on. A receiver answers whether it could hand it on: the sweep works itself where the broker does not answer.
+"""
+
+from django.dispatch import Signal
+
+run_advanced = Signal()
+"""run_id, tenant_id (UUID), seq (the run's new last one), calls: list of (call row id, version), work: bool (a worker
+has something to do now)."""
+
+work_waits = Signal()
+"""run_id: rows of this run have been ready for a while and nobody came. Receivers answer whether workers were told."""

@@ -1,0 +1,249 @@
+"""Adding to a run's history, and everything that follows from it in the same transaction (R4, data rules 1 and 9).
+
+    with transaction.atomic():
+        loaded = lock_run(run_id)
+        appended = append(loaded, [(EventKind.CALL_ALLOWED, {...})], actor=actor, guard=Guard(claim.id, claim.fence))
+
+`lock_run` takes the head's row lock, so whoever appends holds it for the rest of the transaction; it comes first in the
+lock order. `append` folds the events, hands them to the SQL function `runs_append`, which judges sequence, fence and
+lease in a statement of its own, and then writes what the reducer said: dispatch rows for its commands, the calls' rows,
+a checkpoint when one is due. After the commit, and robustly, a signal says that the run has advanced.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from audit.core.actor import Actor
+from audit.core.refusal import NotFound
+from audit.store import clock
+from runs.core.events import SCHEMA, Event
+from runs.core.kinds import FINAL_CALLS, CallState, CommandKind, EventKind
+from runs.core.reducer import REDUCERS, CallMachine, Command, State
+from runs.core.replay import checkpoint_due
+from runs.core.status import detail, drain_due, quiescent_due, run_status
+from runs.models import Call, Checkpoint, Dispatch, Run
+from runs.signals import run_advanced
+from runs.store.history import folded
+
+# Which rows of work fit a call that stands somewhere. A live row of any other kind has nothing left to do.
+FITTING: Mapping[CallState, frozenset[str]] = {
+    CallState.NEW: frozenset({"evaluate"}),
+    CallState.READY: frozenset({"dispatch", "timer"}),
+    CallState.STARTED: frozenset({"dispatch"}),
+    CallState.UNKNOWN: frozenset({"look_up"}),
+}
+ROW_OF: Mapping[CommandKind, str] = {
+    CommandKind.EVALUATE: "evaluate",
+    CommandKind.DISPATCH: "dispatch",
+    CommandKind.LOOK_UP: "look_up",
+    CommandKind.SET_TIMER: "timer",
+}
+"""Commands that are rows. Reading the state is the first half of *evaluate*; a hold is written by whoever asks for it;
+telling the agent is the signal."""
+
+type Facts = Sequence[tuple[EventKind, dict[str, Any]]]
+
+
+class FenceLost(Exception):
+    """The worker's fence is not the row's any more, or its lease is over: nothing of it is accepted (R7, S37)."""
+
+
+class SequenceLost(Exception):
+    """Another append came first. With the head locked this means that the caller loaded it without the lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """By what right a worker appends. Events from outside (API, decision, verb) have none (data rule 2)."""
+
+    dispatch_id: UUID
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A run's head, locked, with the state that its history says and the database's time after the lock."""
+
+    run: Run
+    state: State
+    seq: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What an append made of the run. Give `loaded` to a further append of the same transaction."""
+
+    loaded: Loaded
+    commands: tuple[Command, ...]
+
+    @property
+    def state(self) -> State:
+        """The state after the events."""
+        return self.loaded.state
+
+    @property
+    def seq(self) -> int:
+        """The run's new last sequence."""
+        return self.loaded.seq
+
+
+def lock_run(run_id: UUID) -> Loaded:
+    """Lock the head of a run and fold its history. Raises NotFound. Needs a transaction."""
+    run = Run.objects.select_for_update().filter(pk=run_id).first()
+    if run is None:
+        raise NotFound
+    # The clock is read after the lock was granted, never in the statement that waited for it (data rule 11).
+    return Loaded(run, folded(run), run.seq, clock.now())
+
+
+def append(
+    loaded: Loaded,
+    facts: Facts,
+    *,
+    actor: Actor,
+    guard: Guard | None = None,
+    answers: Mapping[str, dict[str, Any]] | None = None,
+) -> Appended:
+    """Append `facts` (kind, body) to the history and write what follows. All in the caller's transaction.
+
+    `answers` holds, by call id, what the agent is told from now on. Raises IllegalTransition when the history does not
+    allow an event, FenceLost when `guard` no longer holds, SequenceLost; in each case nothing was written.
+    """
+    at = clock.now().isoformat()
+    events, state, commands = _fold(loaded, facts, at, actor)
+    seq = _write(loaded, events, state, guard)
+    run = loaded.run
+    run.seq, run.status, run.detail = seq, run_status(state).value, detail(state)
+    moved = [call for call in state.calls.values() if loaded.state.calls.get(call.call_id) is not call]
+    rows = _write_calls(run, moved, loaded.state, at, answers or {})
+    work = _write_dispatches(run, moved, commands, at)
+    if checkpoint_due(seq, state):
+        Checkpoint.objects.create(run=run, seq=seq, reducer_version=run.reducer_version, state=state.to_json(), at=at)
+        state = state.checkpointed()
+    transaction.on_commit(
+        partial(
+            run_advanced.send_robust,
+            sender=Run,
+            run_id=run.id,
+            tenant_id=run.tenant_id,
+            seq=seq,
+            calls=rows,
+            work=work,
+        ),
+        robust=True,
+    )
+    return Appended(replace(loaded, state=state, seq=seq), commands)
+
+
+def _fold(loaded: Loaded, facts: Facts, at: str, actor: Actor) -> tuple[list[Event], State, tuple[Command, ...]]:
+    fold = REDUCERS[loaded.run.reducer_version].fold
+    state, events = loaded.state, list[Event]()
+    commands: tuple[Command, ...] = ()
+
+    def add(kind: EventKind, body: dict[str, Any]) -> None:
+        nonlocal state, commands
+        event = Event(kind, state.seq + 1, at, actor.as_record(), body, SCHEMA)
+        state, more = fold(state, event)
+        commands += more
+        events.append(event)
+
+    for kind, body in facts:
+        add(kind, body)
+    # The last answer in flight makes a run quiet that is being stopped or paused: said at once, by whoever brings it.
+    if quiescent_due(state):
+        add(EventKind.RUN_QUIESCENT, {})
+    if drain_due(state):
+        add(EventKind.PAUSE_DRAINED, {})
+    return events, state, commands
+
+
+def _write(loaded: Loaded, events: Sequence[Event], state: State, guard: Guard | None) -> int:
+    rows = [{"kind": e.kind.value, "schema": e.schema, "actor": e.actor, "body": e.body, "at": e.at} for e in events]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT runs_append(%s, %s, %s::jsonb, %s, %s, %s, %s, %s)",
+            [
+                loaded.run.id,
+                loaded.seq,
+                json.dumps(rows),
+                guard.dispatch_id if guard else None,
+                guard.fence if guard else None,
+                run_status(state).value,
+                detail(state),
+                state.finished,
+            ],
+        )
+        [seq] = cursor.fetchone() or [None]
+    if seq == -2:
+        raise FenceLost
+    if seq is None or seq < 0:
+        raise SequenceLost
+    return int(seq)
+
+
+def _write_calls(
+    run: Run, moved: Sequence[CallMachine], before: State, at: str, answers: Mapping[str, dict[str, Any]]
+) -> list[tuple[UUID, int]]:
+    """Bring the calls' rows to where the history says they stand; (row id, version) of each that changed."""
+    if not moved:
+        return []
+    groups: dict[tuple[CallState, str | None, bool], list[str]] = {}
+    for call in moved:
+        was = before.calls.get(call.call_id)
+        settled = call.state in FINAL_CALLS and (was is None or was.state not in FINAL_CALLS)
+        groups.setdefault((call.state, call.proposal_id, settled), []).append(call.call_id)
+    for (state, proposal_id, settled), call_ids in groups.items():
+        values: dict[str, Any] = {"state": state.value, "proposal_id": proposal_id, "version": F("version") + 1}
+        if settled:
+            values["settled_at"] = at
+        Call.objects.filter(run=run, call_id__in=call_ids).update(**values)
+    # A cancelled run gives a thousand calls one answer: one statement for each answer, not for each call.
+    alike: dict[int, tuple[dict[str, Any], list[str]]] = {}
+    for call_id, answer in answers.items():
+        alike.setdefault(id(answer), (answer, []))[1].append(call_id)
+    for answer, call_ids in alike.values():
+        Call.objects.filter(run=run, call_id__in=call_ids).update(answer=answer)
+    return list(Call.objects.filter(run=run, call_id__in=[call.call_id for call in moved]).values_list("id", "version"))
+
+
+def _write_dispatches(run: Run, moved: Sequence[CallMachine], commands: Sequence[Command], at: str) -> bool:
+    """End the rows that have nothing left to do, add those that the reducer ordered. True if there is work now."""
+    by_state: dict[CallState, list[str]] = {}
+    for call in moved:
+        by_state.setdefault(call.state, []).append(call.call_id)
+    for state, call_ids in by_state.items():
+        live = Dispatch.objects.filter(run=run, call__call_id__in=call_ids, status__in=("ready", "claimed", "started"))
+        live.exclude(kind__in=FITTING.get(state, ())).update(status="done", lease_until=None, finished_at=at)
+        if state is CallState.READY:
+            # The attempt that has just ended: its row is started, and a started row never becomes ready (R7).
+            live.filter(kind="dispatch", status="started").update(status="done", lease_until=None, finished_at=at)
+    orders = [command for command in commands if command.kind in ROW_OF]
+    if not orders:
+        return False
+    ids = dict(
+        Call.objects.filter(run=run, call_id__in={order.call_id for order in orders}).values_list("call_id", "id")
+    )
+    # One live row of a kind for a call: an order repeated (a resumed run repeats what its pause held back) is the same.
+    Dispatch.objects.bulk_create(
+        [
+            Dispatch(
+                run=run,
+                call_id=ids[order.call_id or ""],
+                kind=ROW_OF[order.kind],
+                not_before=order.body.get("due") or at,
+                created_at=at,
+            )
+            for order in orders
+        ],
+        ignore_conflicts=True,
+    )
+    return True

@@ -1,0 +1,230 @@
+"""Dispatch rows as work: claimed with a fence and a lease, given back, extended, counted out (R7, data rules 2 and 8).
+
+What this prevents: two workers holding one row; a worker writing with a fence or lease that is over (every change
+below is a conditional UPDATE whose row count is looked at, and `runs_append` judges again under the head's lock).
+What it does not prevent: a worker that was stopped after its last check from sending late; the kernel timer does.
+"""
+
+import os
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from django.db import connection
+
+type DispatchKind = Literal["evaluate", "dispatch", "look_up", "timer"]
+KINDS: tuple[DispatchKind, ...] = ("evaluate", "dispatch", "look_up", "timer")
+LIVE = ("ready", "claimed", "started")
+
+FIRST_LEASE_MS = 10_000
+"""From the claim until the contract is read and the lease set to what its time limit asks for."""
+
+_boot_id = uuid.uuid4().hex
+
+
+def _new_boot() -> None:
+    global _boot_id
+    _boot_id = uuid.uuid4().hex
+
+
+# Never a host name: a worker that is killed and restarted under the same name is another one (S39).
+os.register_at_fork(after_in_child=_new_boot)
+
+
+def boot_id() -> str:
+    """This process's identity as a worker: random, new with each start."""
+    return _boot_id
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A dispatch row that this worker holds until `lease_until`, by the fence it got."""
+
+    id: UUID
+    run_id: UUID
+    call_pk: UUID
+    kind: DispatchKind
+    fence: int
+    worker: str
+    attempts: int
+    max_attempts: int
+    claimed_at: datetime
+    lease_until: datetime
+
+
+def claim_next(
+    *, worker: str, run_id: UUID | None = None, kinds: Sequence[str] = KINDS, lease_ms: int = FIRST_LEASE_MS
+) -> Claim | None:
+    """Claim the row that has been ready longest, or None. One statement; counts the attempt.
+
+    A row that another worker is claiming this instant is passed over, not waited for.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH clock AS MATERIALIZED (SELECT clearance_now() AS now)
+            UPDATE runs_dispatch d SET status = 'claimed', fence = nextval('runs_fence'), worker = %(worker)s,
+              lease_until = clock.now + %(lease)s * interval '1 millisecond', attempts = attempts + 1
+            FROM clock WHERE d.id = (
+              SELECT id FROM runs_dispatch WHERE status = 'ready' AND not_before <= (SELECT now FROM clock)
+                AND kind = ANY(%(kinds)s) AND (%(run)s::uuid IS NULL OR run_id = %(run)s)
+              ORDER BY not_before LIMIT 1 FOR UPDATE SKIP LOCKED)
+            RETURNING d.id, d.run_id, d.call_id, d.kind, d.fence, d.worker, d.attempts, d.max_attempts, clock.now,
+              d.lease_until
+            """,
+            {"worker": worker, "lease": lease_ms, "kinds": list(kinds), "run": run_id},
+        )
+        row = cursor.fetchone()
+    return Claim(*row) if row else None
+
+
+def extend(claim: Claim, *, lease_until: datetime) -> bool:
+    """Set the lease's end. False when the claim is no longer ours or is over already: stop working on it."""
+    return _changed(
+        "UPDATE runs_dispatch SET lease_until = %s WHERE id = %s AND fence = %s AND status = 'claimed' "
+        "AND lease_until > clearance_now()",
+        [lease_until, claim.id, claim.fence],
+    )
+
+
+def give_back(claim: Claim, *, wait_ms: int, count_attempt: bool, error: str = "") -> bool:
+    """Make a claimed row ready again after `wait_ms`. False when it is no longer ours.
+
+    `count_attempt=False` where nothing was tried: the resource was busy, a look-up was too early to prove anything.
+    """
+    return _changed(
+        "UPDATE runs_dispatch SET status = 'ready', worker = '', lease_until = NULL, last_error = %s, "
+        "not_before = clearance_now() + %s * interval '1 millisecond', attempts = attempts - %s "
+        "WHERE id = %s AND fence = %s AND status = 'claimed'",
+        [error[:2000], wait_ms, 0 if count_attempt else 1, claim.id, claim.fence],
+    )
+
+
+def close(claim: Claim, *, dead: bool = False, error: str = "") -> bool:
+    """End a claimed row: done, or dead when its attempts are used up. False when it is no longer ours."""
+    return _changed(
+        "UPDATE runs_dispatch SET status = %s, lease_until = NULL, finished_at = clearance_now(), "
+        "last_error = CASE WHEN %s = '' THEN last_error ELSE %s END "
+        "WHERE id = %s AND fence = %s AND status = 'claimed'",
+        ["dead" if dead else "done", error, error[:2000], claim.id, claim.fence],
+    )
+
+
+def mark_started(claim: Claim, *, started_at: datetime, request_deadline: datetime, lease_until: datetime) -> bool:
+    """Note beside the intent event that a request may be on its way. Under the head's lock; False: not ours."""
+    return _changed(
+        "UPDATE runs_dispatch SET status = 'started', started_at = %s, request_deadline = %s, "
+        "lease_until = greatest(lease_until, %s) WHERE id = %s AND fence = %s AND status = 'claimed'",
+        [started_at, request_deadline, lease_until, claim.id, claim.fence],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the last look before the write sees: the row as it is now, and the database's time."""
+
+    now: datetime
+    status: str
+    fence: int
+    lease_until: datetime | None
+    request_deadline: datetime | None
+
+
+def look(dispatch_id: UUID) -> Look:
+    """One cheap SELECT; called between arming the kernel timer and writing the request."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT clearance_now(), status, fence, lease_until, request_deadline FROM runs_dispatch WHERE id = %s",
+            [dispatch_id],
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise LookupError(f"dispatch {dispatch_id} does not exist")
+    return Look(*row)
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """A row whose lease is over, as it was when it was read; whoever acts on it looks again under the head's lock."""
+
+    id: UUID
+    run_id: UUID
+    call_pk: UUID
+    kind: DispatchKind
+    status: Literal["claimed", "started"]
+    fence: int
+    attempts: int
+    max_attempts: int
+    worker: str
+
+
+def expired(*, limit: int) -> list[Expired]:
+    """Rows whose lease is over, oldest first. Read without a lock."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, run_id, call_id, kind, status, fence, attempts, max_attempts, worker FROM runs_dispatch "
+            "WHERE status IN ('claimed', 'started') AND lease_until <= (SELECT clearance_now()) "
+            "ORDER BY lease_until LIMIT %s",
+            [limit],
+        )
+        return [Expired(*row) for row in cursor.fetchall()]
+
+
+def take_from_dead_worker(row: Expired) -> bool:
+    """Take an expired row away from its worker: claimed → ready, or dead with its attempts used up.
+
+    Under the head's lock, and only if it is still as it was read: a worker that finished meanwhile keeps its result
+    (S38). A started row is never made ready (R7); see `close_started`.
+    """
+    if row.status != "claimed":
+        raise ValueError("only a claimed row can be tried again")
+    status = "dead" if row.attempts >= row.max_attempts else "ready"
+    return _changed(
+        "UPDATE runs_dispatch SET status = %s, worker = '', lease_until = NULL, not_before = clearance_now(), "
+        "last_error = %s, finished_at = CASE WHEN %s = 'dead' THEN clearance_now() END "
+        "WHERE id = %s AND fence = %s AND status = 'claimed' AND lease_until <= clearance_now()",
+        [status, "its worker stopped answering", status, row.id, row.fence],
+    )
+
+
+def is_still_expired(row: Expired) -> bool:
+    """Whether a row that was read as expired is so now; asked under the head's lock."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM runs_dispatch WHERE id = %s AND fence = %s AND status = %s "
+            "AND lease_until <= clearance_now()",
+            [row.id, row.fence, row.status],
+        )
+        return cursor.fetchone() is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A run with rows that have been ready since `since`."""
+
+    run_id: UUID
+    age_s: float
+
+
+def waiting(*, older_than_s: float, limit: int) -> list[Waiting]:
+    """Runs with rows ready for longer than that, the oldest first."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH clock AS MATERIALIZED (SELECT clearance_now() AS now)
+            SELECT run_id, extract(epoch FROM (SELECT now FROM clock) - min(not_before))::float8 FROM runs_dispatch
+            WHERE status = 'ready' AND not_before <= (SELECT now FROM clock) - %s * interval '1 second'
+            GROUP BY run_id ORDER BY min(not_before) LIMIT %s
+            """,
+            [older_than_s, limit],
+        )
+        return [Waiting(*row) for row in cursor.fetchall()]
+
+
+def _changed(statement: str, parameters: list[Any]) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return cursor.rowcount == 1

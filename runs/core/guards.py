@@ -78,14 +78,6 @@ def running(state: State, call: CallMachine, event: Event) -> str:
 # What protects a transition.
 
 
-def new_id(state: State, call: None, event: Event) -> str:
-    """the call id is new in this run"""
-    call_id = event.body["call_id"]
-    if call_id not in state.calls:
-        return ""
-    return f"Call id {call_id} is taken in this run; a repeated id is the same call, a new call needs a new id."
-
-
 def amends(state: State, call: None, event: Event) -> str:
     """a compensating call names a call whose outcome is unknown"""
     target = event.body.get("compensates")

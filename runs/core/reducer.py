@@ -31,7 +31,7 @@ WORDS = ("rejected", "expired", "withdrawn", "superseded", "cancelled", "refused
 CALL_TABLE = read(
     """
 from          | event               | guards                               | to              | commands
--             | call_proposed       | new_id amends                        | new             | read_state evaluate
+-             | call_proposed       | amends                               | new             | read_state evaluate
 open sent     | state_observed      |                                      | =               |
 new           | call_allowed        |                                      | ready           | dispatch
 open          | call_held           | next_round                           | waiting         | hold_proposal tell_agent
@@ -54,8 +54,8 @@ unknown       | outcome_reconciled  | did_not_happen? conclusive           | fai
 unknown       | outcome_reconciled  | retry? void? conclusive running      | waiting         | hold_proposal
 unknown       | outcome_reconciled  | retry? conclusive running            | ready           | dispatch
 unknown       | outcome_reconciled  | compensated? made_good               | compensated     | tell_agent
-open sent     | late_result_kept    | attempted                            | =               |
-final         | late_result_kept    | attempted                            | =               |
+waiting ready | late_result_kept    | attempted                            | =               |
+sent final    | late_result_kept    | attempted                            | =               |
 open          | cancel_asked        |                                      | cancelled       |
 open          | kill_asked          |                                      | cancelled       |
 open          | run_failed          |                                      | cancelled       |
@@ -156,7 +156,7 @@ def _fold_call(state: State, event: Event, call_id: str) -> tuple[State, tuple[C
     where = call.state if call else NO_CALL
     row = choose(CALL_INDEX, where, event, state, call)
     if row is None:
-        raise IllegalTransition(where, event.kind, f"{event.kind} does not apply: {_call_stands(call, call_id)}")
+        raise IllegalTransition(where, event.kind, f"{event.kind} does not apply: {_call_stands(call, event)}")
     if call is None:
         moved = _proposed(event)
     else:
@@ -316,9 +316,12 @@ def _run_stands(state: State) -> str:
     }[state.phase]
 
 
-def _call_stands(call: CallMachine | None, call_id: str) -> str:
+def _call_stands(call: CallMachine | None, event: Event) -> str:
+    call_id = event.body["call_id"]
     if call is None:
         return f"call {call_id} is not in this run; propose it first."
+    if event.kind is EventKind.CALL_PROPOSED:
+        return f"call id {call_id} is taken in this run; a repeated id is the same call, a new call needs a new id."
     if call.state in FINAL_CALLS:
         return f"call {call_id} is {call.state} and stays so; a result that comes now is kept as a late one."
     advice = {

@@ -1,13 +1,30 @@
 """The run's status, computed from its facts and its calls ("Run: first line that applies"), with its detail in words.
 
-Precedence, because several are true at once: what was said explicitly; *cancelling* while something owned still runs;
-an effect that nobody knows; a pause; people; tools; the model; judging; ready; not yet admitted.
+Several are true at once, so they stand in an order: what asks for somebody's attention hides what would go on alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from runs.core.kinds import CallState, RunPhase, RunStatus
 from runs.core.state import State
+
+S = RunStatus
+# The first line whose condition holds is the status; one of the last two always does.
+_LINES: tuple[tuple[RunStatus, Callable[[State], bool]], ...] = (
+    (S.COMPLETED, lambda state: state.completed),
+    (S.FAILED, lambda state: state.failed),
+    (S.CANCELLED, lambda state: state.cancelled),
+    (S.CANCELLING, lambda state: state.cancelling and (state.in_flight > 0 or not state.unresolved)),
+    (S.NEEDS_RECONCILIATION, lambda state: state.unresolved > 0),
+    (S.PAUSED, lambda state: state.paused),
+    (S.WAITING_APPROVAL, lambda state: state.count(CallState.WAITING) > 0),
+    (S.WAITING_TOOL, lambda state: state.count(CallState.STARTED, CallState.READY) > 0),
+    (S.WAITING_MODEL, lambda state: state.ask_id is not None),
+    (S.RUNNING, lambda state: state.count(CallState.NEW) > 0),
+    (S.READY, lambda state: state.admitted_at is not None),
+    (S.CREATED, lambda state: state.admitted_at is None),
+)
+PRECEDENCE = tuple(status for status, _ in _LINES)
 
 
 def run_status(state: State) -> RunStatus:
@@ -15,27 +32,7 @@ def run_status(state: State) -> RunStatus:
 
     *running* means that a proposed call is being judged; a fold itself is over before anybody can see it.
     """
-    if state.completed:
-        return RunStatus.COMPLETED
-    if state.failed:
-        return RunStatus.FAILED
-    if state.cancelled:
-        return RunStatus.CANCELLED
-    if state.cancelling and (state.in_flight or not state.unresolved):
-        return RunStatus.CANCELLING
-    if state.unresolved:
-        return RunStatus.NEEDS_RECONCILIATION
-    if state.paused:
-        return RunStatus.PAUSED
-    if state.count(CallState.WAITING):
-        return RunStatus.WAITING_APPROVAL
-    if state.count(CallState.STARTED, CallState.READY):
-        return RunStatus.WAITING_TOOL
-    if state.ask_id is not None:
-        return RunStatus.WAITING_MODEL
-    if state.count(CallState.NEW):
-        return RunStatus.RUNNING
-    return RunStatus.CREATED if state.admitted_at is None else RunStatus.READY
+    return next(status for status, holds in _LINES if holds(state))
 
 
 def detail(state: State) -> str:

@@ -15,7 +15,8 @@ class UserManager(BaseUserManager["User"]):
     """Finds people by e-mail address, whatever its case."""
 
     def get_by_natural_key(self, username: str | None) -> "User":
-        return self.get(email__iexact=(username or "").strip())
+        # Addresses are kept in lower case; `iexact` would compare capitals, in which different letters can be one.
+        return self.get(email=(username or "").strip().lower())
 
 
 class User(AbstractBaseUser):

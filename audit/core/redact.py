@@ -36,6 +36,7 @@ _IN_TEXT: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             f"{HIDDEN[:-1]}: PEM block]",
         ),
         (r"\beyJ[A-Za-z0-9_-]{5,}\.eyJ[A-Za-z0-9_-]{2,}(?:\.[A-Za-z0-9_-]*)?", f"{HIDDEN[:-1]}: JWT]"),
+        (r"\bclr[st]_[A-Za-z0-9_-]{16,}", f"{HIDDEN[:-1]}: Clearance secret]"),
         (r"\b(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{8,}", f"{HIDDEN[:-1]}: payment key]"),
         (r"\bwhsec_[A-Za-z0-9+/=]{8,}", f"{HIDDEN[:-1]}: webhook secret]"),
         (r"\b(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,})", f"{HIDDEN[:-1]}: GitHub token]"),

@@ -1,7 +1,8 @@
 """The one way to add to the audit log (U1, S69, data rule 4).
 
 No entry, no effect: `audit_record` writes in the transaction of the change and raises when it cannot, so that the
-change goes with it. Only verbs that stop things may go on without: `audit_record_or_owe` leaves a debt that the sweep pays.
+change goes with it. Only verbs that stop things may go on without: `audit_record_or_owe` leaves a debt that the sweep
+pays.
 """
 
 import logging

@@ -85,7 +85,10 @@ def back_off_ms(*, attempt: int, base_ms: int, factor: float, dice: float) -> in
     """
     if attempt < 1 or not 0 <= dice <= 1:
         raise ValueError(f"attempt {attempt} starts at 1 and dice {dice} lies between 0 and 1.")
-    whole = min(base_ms * factor ** (attempt - 1), LONGEST_BACK_OFF_MS)
+    try:
+        whole = min(base_ms * factor ** (attempt - 1), LONGEST_BACK_OFF_MS)
+    except OverflowError:  # more than a float holds is more than a day
+        whole = LONGEST_BACK_OFF_MS
     return round(whole * (0.5 + dice / 2))
 
 

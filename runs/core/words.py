@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from runs.core.kinds import CallState, EffectState, EventKind, RunStatus
+from runs.core.retry import Certainty, classify
 
 type Tone = Literal["plain", "wait", "work", "good", "bad", "unsure", "still"]
 type SegmentKind = Literal["text", "code", "outside", "proposal", "time"]
@@ -90,6 +91,12 @@ _RESOLVED: Mapping[str, tuple[Tone, str]] = {
     "superseded": ("still", "was replaced by an edited revision"),
     "cancelled": ("still", "was cancelled with its run and never ran"),
     "refused": ("bad", "was refused when it was checked again"),
+}
+# A failure that proves nothing is recorded only of a tool that reads.
+_FAILED: Mapping[Certainty, str] = {
+    Certainty.BEFORE_EFFECT: "nothing was sent",
+    Certainty.REFUSAL: "the target refused",
+    Certainty.UNKNOWN: "no usable answer came",
 }
 _RECONCILED: Mapping[str, tuple[Tone, str]] = {
     "happened": ("good", "it happened"),
@@ -202,7 +209,7 @@ def _succeeded(fact: _Fact) -> Line:
 
 
 def _failed(fact: _Fact) -> Line:
-    sent = "nothing was sent" if fact.body["before_effect"] else "the target refused"
+    sent = _FAILED[classify(fact.body["error_class"])]
     again = (_text(" Tried again at "), Segment("time", fact.body["retry_at"])) if fact.body.get("retry_at") else ()
     return Line(
         "bad",

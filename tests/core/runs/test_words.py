@@ -60,8 +60,9 @@ def test_a_call_is_named_by_its_tool():
 
 
 def test_a_failure_says_whether_anything_was_sent():
-    assert "the target refused" in words("dispatch_failed")[0]
-    assert "nothing was sent" in words("dispatch_failed", before_effect=True)[0]
+    assert "the target refused" in words("dispatch_failed", error_class="validation")[0]
+    assert "nothing was sent" in words("dispatch_failed", error_class="connect_refused", before_effect=True)[0]
+    assert "no usable answer" in words("dispatch_failed", error_class="timeout")[0]
 
 
 def test_a_held_call_links_to_its_proposal():

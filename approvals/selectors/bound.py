@@ -1,0 +1,112 @@
+"""Is a proposal still the one that was made? Asked before its bytes are shown, decided or dispatched (A1, S84).
+
+The digest is recomputed from the stored bytes, and what the row says beside them must be what the bytes say. An owner
+who edits bytes *and* digest is caught by what was written elsewhere: the audit entry of the proposal's making, the
+decisions of the round (append-only), the permit, and at dispatch the call's own row in runs.
+What this cannot see: an owner who edits all of those in step. The seals of the audit log are for that.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from approvals.core.contract_types import Contract
+from approvals.core.digest import CallFacts, check_call_bytes, parse_snapshot, snapshot_hash
+from approvals.models import Decision, Permit, Proposal
+from approvals.selectors.catalogue import contract_of
+from audit.core.entry import utc_text
+from audit.core.jsondoor import Json, open_json
+from audit.core.refusal import Conflict, Refusal
+from audit.selectors.entries import EntryFilters, entries_page
+
+HELD = "proposal.held"
+"""The audit action that a proposal's making is recorded under."""
+
+_STORED_LIMIT = 8 * 1_048_576
+_STORED_MEMBERS = 200_000
+
+
+class Altered(Conflict):
+    """409. A proposal's row is not the one that was written; `detail.what` names the part that differs."""
+
+    default_code = "PROPOSAL_ALTERED"
+    default_message = (
+        "The stored proposal is not the one that was made, so it is neither shown nor decided nor executed. "
+        "Nothing was executed. The agent has to ask again; tell an operator."
+    )
+
+    def __init__(self, what: str) -> None:
+        super().__init__(detail={"what": what})
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a proposal is bound to, read from its verified bytes. `state` is None where the tool reads none."""
+
+    facts: CallFacts
+    given: Json
+    contract: Contract
+    state: dict[str, Json] | None
+
+
+def read_bound(proposal: Proposal, *, decisions: Iterable[Decision], permit: Permit | None) -> Bound:
+    """Verify the row and read it. `decisions` are those of the current round.
+
+    Raises `Altered`, or `Conflict` (CONTRACT_ALTERED) if the contract it was made for is not the one admitted.
+    """
+    contract = contract_of(proposal.tool_version_id)
+    facts = _facts(proposal)
+    if facts.tool != contract.name:
+        raise Altered("tool_version")
+    if facts.contract_version != proposal.tool_version.number:
+        raise Altered("contract_version")
+    if snapshot_hash(bytes(proposal.snapshot)) != proposal.snapshot_hash:
+        raise Altered("snapshot")
+    for decision in decisions:
+        if decision.digest != proposal.digest or decision.snapshot_hash != proposal.snapshot_hash:
+            raise Altered("decision")
+    if permit is not None and permit.digest != proposal.digest:
+        raise Altered("permit")
+    _compare_with_log(proposal)
+    try:
+        state = parse_snapshot(proposal.snapshot)
+        given = open_json(bytes(proposal.given), limit=_STORED_LIMIT, members=_STORED_MEMBERS)
+    except Refusal as refusal:
+        raise Altered("snapshot or arguments") from refusal
+    return Bound(facts=facts, given=given, contract=contract, state=state)
+
+
+def _facts(proposal: Proposal) -> CallFacts:
+    try:
+        facts = check_call_bytes(bytes(proposal.canonical), proposal.digest)
+    except Refusal as refusal:
+        raise Altered("canonical") from refusal
+    beside = {
+        "tool": proposal.tool,
+        "target": proposal.target,
+        "acting_user": str(proposal.acting_user_id or ""),
+    }
+    for name, value in beside.items():
+        if getattr(facts, name) != value:
+            raise Altered(name)
+    return facts
+
+
+def _compare_with_log(proposal: Proposal) -> None:
+    """The entry of the proposal's making names its digest and deadline; it is written in the same transaction."""
+    made = EntryFilters(
+        action=HELD,
+        verdict="ok",
+        run_id=str(proposal.run_id),
+        call_id=proposal.call_id,
+        # Narrows the search to the months it can stand in.
+        since=proposal.created_at - timedelta(hours=1),
+    )
+    entries = [e for e in entries_page(str(proposal.tenant_id), made) if e.object_id == str(proposal.pk)]
+    if not entries:
+        raise Altered("audit")
+    logged = entries[-1].detail
+    if logged.get("digest") != proposal.digest:
+        raise Altered("digest")
+    if logged.get("expires_at") != utc_text(proposal.expires_at):
+        raise Altered("expires_at")

@@ -1,0 +1,121 @@
+"""Which tools a tenant has, and what exactly was admitted (R10).
+
+A version never changes, so a parsed contract is kept per version for the life of the process. The first load compares
+the stored document with the digest that was recorded at admission: an edited document is refused, not run (S84).
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+from uuid import UUID
+
+from approvals.core.contract import parse_contract
+from approvals.core.contract_types import Contract
+from approvals.models import Tool, ToolVersion
+from audit.core.actor import Actor
+from audit.core.canonical import canonical_bytes, sha256_hex
+from audit.core.refusal import Conflict
+
+
+class Admitted(NamedTuple):
+    """One admitted version: its contract, its number (from 1) and the id of its row."""
+
+    contract: Contract
+    number: int
+    tool_version_id: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSummary:
+    """What an agent is shown of a tool it may call. Names and descriptions are untrusted text (R10)."""
+
+    name: str
+    title: str
+    description: str
+    side_effect: str
+    scopes: tuple[str, ...]
+    number: int
+
+
+def active_contract(tenant_id: UUID | str, tool: str) -> Admitted | None:
+    """The version of `tool` that is admitted now; None for an unknown, retired or foreign tool.
+
+    Raises `Conflict` (CONTRACT_ALTERED) if the stored document is not the one that was admitted.
+    """
+    row = Tool.objects.filter(tenant_id=tenant_id, name=tool).values_list("id", "active_version").first()
+    if row is None or row[1] is None:
+        return None
+    return _version(row[0], row[1])
+
+
+def contract_version(tenant_id: UUID | str, tool: str, number: int) -> Admitted | None:
+    """Version `number` of `tool`, whether it is still admitted or not; None if there is none. Raises as above."""
+    tool_id = Tool.objects.filter(tenant_id=tenant_id, name=tool).values_list("id", flat=True).first()
+    return None if tool_id is None else _version(tool_id, number)
+
+
+def contract_of(tool_version_id: UUID) -> Contract:
+    """The contract of a version by its row's id. Raises `Conflict` (CONTRACT_ALTERED), also if there is no such row."""
+    return _contract(tool_version_id)
+
+
+def still_admitted(tool_version_id: UUID) -> bool:
+    """True while this very version is the admitted one: a newer contract or a retired tool ends it (A5)."""
+    version = ToolVersion.objects.filter(pk=tool_version_id).values_list("number", "tool__active_version").first()
+    return version is not None and version[0] == version[1]
+
+
+def tools_for(actor: Actor) -> list[ToolSummary]:
+    """The admitted tools whose scopes the actor has, by name. Listing grants nothing: every call is checked anew."""
+    return [
+        ToolSummary(
+            name=found.contract.name,
+            title=found.contract.title,
+            description=found.contract.description,
+            side_effect=found.contract.side_effect,
+            scopes=found.contract.scopes,
+            number=found.number,
+        )
+        for found in _active(actor.tenant_id)
+        if actor.scopes.issuperset(found.contract.scopes)
+    ]
+
+
+def alternatives_for(actor: Actor, contract: Contract) -> list[str]:
+    """The contract's declared alternatives that this actor may use itself (E3)."""
+    if not contract.alternatives:
+        return []
+    usable = {tool.name for tool in tools_for(actor)}
+    return [name for name in contract.alternatives if name in usable]
+
+
+def _active(tenant_id: UUID | str) -> list[Admitted]:
+    rows = Tool.objects.filter(tenant_id=tenant_id, active_version__isnull=False).order_by("name")
+    numbers = dict(rows.values_list("id", "active_version"))
+    versions = ToolVersion.objects.filter(tool_id__in=numbers).values_list("id", "tool_id", "number")
+    active = {tool_id: (number, id_) for id_, tool_id, number in versions if numbers[tool_id] == number}
+    return [
+        Admitted(_contract(active[tool][1]), active[tool][0], active[tool][1]) for tool in numbers if tool in active
+    ]
+
+
+def _version(tool_id: UUID, number: int) -> Admitted | None:
+    found = ToolVersion.objects.filter(tool_id=tool_id, number=number).values_list("id", flat=True).first()
+    return None if found is None else Admitted(_contract(found), number, found)
+
+
+@lru_cache(maxsize=1024)
+def _contract(tool_version_id: UUID) -> Contract:
+    row = (
+        ToolVersion.objects.filter(pk=tool_version_id).values_list("document", "digest", "tool__name", "number").first()
+    )
+    if row is None:
+        raise Conflict("This version of the tool is not there. Tell an operator.", code="CONTRACT_ALTERED")
+    document, digest, name, number = row
+    if sha256_hex(canonical_bytes(document)) != digest or document.get("name") != name:
+        raise Conflict(
+            f"The stored contract of {name}, version {number}, is not the one that was admitted. Nothing is run by it; "
+            "admit the right one again and tell an operator.",
+            code="CONTRACT_ALTERED",
+        )
+    return parse_contract(document)

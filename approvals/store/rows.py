@@ -1,0 +1,93 @@
+"""How rows of approvals are locked and moved. Every status changes under a lock by a conditional UPDATE (data rule 11).
+
+The order that keeps writers from waiting for each other in a circle: run head (taken by runs), proposal, permit,
+resolution, policy head, audit. A decision takes no run.
+"""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from approvals.models import Permit, Proposal, Resolution
+from approvals.signals import announce
+
+
+class Lost(RuntimeError):
+    """A row that this transaction had locked was not as it had read it. Rolls everything back: nothing is guessed."""
+
+
+def lock_proposal(proposal_id: UUID, *, tenant_id: UUID | str | None = None) -> Proposal | None:
+    """The proposal, locked until the transaction ends; None if there is none (in that tenant).
+
+    The clock belongs in a statement *after* this one: what this one reads as "now" may be the time before it waited.
+    """
+    _needs_transaction()
+    found = Proposal.objects.select_for_update().filter(pk=proposal_id)
+    if tenant_id is not None:
+        found = found.filter(tenant_id=tenant_id)
+    return found.first()
+
+
+def lock_permit(proposal: Proposal) -> Permit | None:
+    """The permit of the proposal's current round, locked; None if the round has none. Lock the proposal first."""
+    _needs_transaction()
+    return Permit.objects.select_for_update().filter(proposal_id=proposal.pk, round=proposal.round).first()
+
+
+def change(proposal: Proposal, **changes: Any) -> None:
+    """Write `changes` to a locked proposal, raise its version and send the hint after the commit.
+
+    Conditional on the status, round and version that were read; raises `Lost` when the row count is not one. This does
+    not prevent an owner's edit: that is what the digest is for.
+    """
+    changes["version"] = proposal.version + 1
+    as_read = Proposal.objects.filter(
+        pk=proposal.pk, status=proposal.status, round=proposal.round, version=proposal.version
+    )
+    if as_read.update(**changes) != 1:
+        raise Lost(f"proposal {proposal.pk} changed while it was locked")
+    for name, value in changes.items():
+        setattr(proposal, name, value)
+    announce(proposal)
+
+
+def void_permit(proposal: Proposal, *, because: str) -> bool:
+    """Make the current round's unused permit void; False if there is none to void (none, void already, redeemed)."""
+    ready = Permit.objects.filter(proposal_id=proposal.pk, round=proposal.round, status="ready")
+    return ready.update(status="void", void_because=because) == 1
+
+
+def resolve(proposal: Proposal, kind: str, *, at: datetime, by: dict[str, object]) -> None:
+    """Write the outbox row of the current round (one a round).
+
+    If the round was granted before and the run has not taken that up yet, the row now says `kind` instead. If it has,
+    nothing is written: the run holds a call that is ready, and learns of the change when it tries to redeem the permit.
+    """
+    row, made = Resolution.objects.get_or_create(
+        proposal_id=proposal.pk, round=proposal.round, defaults={"kind": kind, "at": at, "by": by}
+    )
+    if not made:
+        Resolution.objects.filter(pk=row.pk, consumed_at__isnull=True).update(kind=kind, at=at, by=by)
+
+
+def active_policy_number(tenant_id: UUID | str, *, hold: bool) -> int:
+    """The number of the tenant's policy in force; 0 if none was ever published.
+
+    With `hold`, shared until the transaction ends: nobody publishes between this judgement and its commit, and any
+    number of dispatches judge at once. (A publisher waits for those that are under way; each is one short transaction.)
+    """
+    with connection.cursor() as cursor:
+        share = " FOR SHARE" if hold else ""
+        cursor.execute(
+            f"SELECT active_number FROM approvals_policyhead WHERE tenant_id = %s{share}",  # noqa: S608 - two constants
+            [str(tenant_id)],
+        )
+        row = cursor.fetchone()
+    return row[0] if row else 0
+
+
+def _needs_transaction() -> None:
+    if not connection.in_atomic_block:
+        raise RuntimeError("a lock outside a transaction holds nothing")

@@ -49,7 +49,8 @@ class Up:
             threading.Thread(target=self._collect, args=(stream, lines), daemon=True).start()
 
     def _collect(self, stream, lines: list[str]) -> None:
-        lines.extend(line.rstrip("\n") for line in stream)
+        for line in stream:
+            lines.append(line.rstrip("\n"))  # noqa: PERF401 - read by the test while it grows
 
     def ready(self) -> None:
         self.start()

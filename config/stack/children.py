@@ -54,6 +54,8 @@ class Child:
     patience: float = 8.0
     # Open descriptors that it inherits under the same numbers.
     descriptors: Sequence[int] = ()
+    # Other children need it until they have ended: a worker in the middle of a refund still gets its answer.
+    needed_by_others: bool = False
     process: Popen[bytes] = field(init=False)
 
     def restart(self) -> None:
@@ -143,7 +145,7 @@ class Supervisor:
     def stop_all(self) -> None:
         """Stops everything: the programs together, then the servers they use, in the order opposite to the start."""
         for kept in self.kept:
-            if isinstance(kept.server, Child):
+            if isinstance(kept.server, Child) and not kept.server.needed_by_others:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(kept.server.process.pid, signal.SIGTERM)
         for kept in reversed(self.kept):

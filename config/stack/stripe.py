@@ -40,6 +40,7 @@ def payment_server(folder: Path, log: Path, port: int, caller: Mapping[str, str]
         log=log,
         environment={name: value for name, value in given.items() if name in KEPT},
         folder=ROOT,
+        needed_by_others=True,
     )
 
 

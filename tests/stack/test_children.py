@@ -142,6 +142,25 @@ def test_a_child_that_ignores_term_is_killed_and_its_grandchildren_too(superviso
     assert all_gone([pid, int(note.read_text())])
 
 
+def test_what_others_need_ends_after_them(supervisor: Supervisor, folder: Path) -> None:
+    note = (
+        "import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(open('ended', 'a').write({!r})))\n"
+    )
+    slow = (
+        "signal.signal(signal.SIGTERM, lambda *_: (time.sleep(1), open('ended', 'a').write('worker '), sys.exit()))\n"
+    )
+    ready = "print('ready', flush=True); time.sleep(600)"
+    payments = child(folder, note.format("payments ") + ready, "payments")
+    payments.needed_by_others = True
+    supervisor.add("the payment server", payments)
+    supervisor.add("the worker", child(folder, note.format("") + slow + ready, "worker"))
+    for name in ("payments", "worker"):
+        log = folder / f"{name}.log"
+        assert eventually(lambda log=log: "ready" in log.read_text())
+    supervisor.stop_all()
+    assert (folder / "ended").read_text() == "worker payments "
+
+
 def test_the_log_of_the_start_before_is_kept(supervisor: Supervisor, folder: Path) -> None:
     (folder / "child.log").write_text("yesterday\n")
     supervisor.add("the worker", child(folder, "print('today')"))

@@ -69,7 +69,7 @@ def token_issue(
             "give it a new secret.",
             code="CLIENT_REFUSED",
         )
-        caller = _agent_actor(agent) if agent else replace(_NOBODY, id=client_id)
+        caller = _agent_actor(agent) if agent else _NOBODY
         audit_refused(
             actor=caller, refusal=refusal, action="token.issued", object_type="agent",
             object_id=agent.id if agent else client_id,

@@ -36,7 +36,7 @@ class Secrets:
 
     @property
     def demo(self) -> Path:
-        """Folder of what the demo data needs: <role>.password, agent.secret, payments.key, demo.json."""
+        """Folder of what the demo data needs: <role>.password and payments.key; it adds agent.secret and demo.json."""
         return self.folder / "demo"
 
     def password(self, role: str) -> str:
@@ -66,7 +66,6 @@ def ensure_secrets(folder: Path) -> Secrets:
         write_private(found.token_keys / f"{time.strftime('%Y%m%d')}-{secrets.token_hex(4)}.pem", key)
     for role in ROLES:
         found.password(role)
-    kept_secret(found.demo / "agent.secret")
     found.payments_key()
     for file in folder.rglob("*"):
         if file.is_file():

@@ -30,12 +30,13 @@ def main() -> int:
     started = time.monotonic()
     stack: Stack | None = None
     stop_on_signals()
+    make = watch_make()  # before anything can be signalled: what counts is what changes from now on
     try:
         home = Path(os.environ.get("CLEARANCE_HOME") or ROOT / "var").absolute()
         stack = Stack(Layout(home), wanted_port(os.environ))
         stack.start()
         print(welcome(stack, time.monotonic() - started), flush=True)
-        stack.supervisor.watch(watch_make())
+        stack.supervisor.watch(make)
     except StackError as error:
         say(str(error))
         return 1

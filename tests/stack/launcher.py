@@ -18,6 +18,7 @@ from config.stack.servers import start_postgres, start_valkey
 def main(folder: Path) -> int:
     supervisor = Supervisor(folder / "children.json")
     stop_on_signals()
+    make = watch_make()
     try:
         end_leftovers(supervisor.note)
         supervisor.add("PostgreSQL", start_postgres(folder / "postgres", durable=False), running=True)
@@ -25,7 +26,7 @@ def main(folder: Path) -> int:
         nothing = "import time; time.sleep(600)"
         supervisor.add("the program", Child([sys.executable, "-c", nothing], folder / "program.log", {}, folder))
         print(json.dumps({kept.name: kept.server.process.pid for kept in supervisor.kept}), flush=True)
-        supervisor.watch(watch_make())
+        supervisor.watch(make)
     except Stopped:
         return 0
     finally:

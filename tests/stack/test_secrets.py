@@ -17,7 +17,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_every_file_is_private_and_so_is_every_folder(tmp_path: Path) -> None:
     found = ensure_secrets(tmp_path / "secrets")
     files = [file for file in found.folder.rglob("*") if file.is_file()]
-    assert len(files) == 3 + len(ROLES) + 2
+    assert len(files) == 3 + len(ROLES) + 1
     assert {mode(file) for file in files} == {"0o600"}
     assert {mode(folder) for folder in (found.folder, found.token_keys, found.demo)} == {"0o700"}
 

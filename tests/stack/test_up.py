@@ -93,7 +93,7 @@ def test_it_says_where_it_is_who_may_sign_in_and_what_to_do_next(up: Up) -> None
     up.ready()
     text = "\n".join(up.out)
     assert f"Clearance is ready at http://localhost:{up.port}" in text
-    people = re.findall(r"^  (\w+) +(\S+@example\.test) +(\S{24,})$", text, re.MULTILINE)
+    people = re.findall(r"^  (\w+) +(\w+@acme\.example\.test) +(\S{24,})$", text, re.MULTILINE)
     assert [role for role, _, _ in people] == ["reviewer", "operator", "admin", "auditor"]
     assert len({password for _, _, password in people}) == 4
     assert "sign in as the reviewer" in text
@@ -149,7 +149,7 @@ def test_a_signal_during_the_start_leaves_nothing_running(up: Up) -> None:
 
 def test_a_later_start_continues_with_the_data_and_the_passwords(up: Up) -> None:
     up.ready()
-    first = [line for line in up.out if "@example.test" in line]
+    first = [line for line in up.out if "@acme.example.test" in line]
     run = eventually(lambda: (up.folder / "var/run/agent.json").exists(), 30)
     assert run
     up.stop()
@@ -157,7 +157,7 @@ def test_a_later_start_continues_with_the_data_and_the_passwords(up: Up) -> None
 
     up.ready()
 
-    assert [line for line in up.out if "@example.test" in line] == first
+    assert [line for line in up.out if "@acme.example.test" in line] == first
     assert (up.folder / "var/reference/acme/orders.json").read_text() == charges
     assert up.err == []
 

@@ -1,0 +1,207 @@
+"""One `evaluate()`, at proposal and at dispatch: may this call happen, must people be asked, who (A5, S19, S63, S81).
+
+Order: the contract's own checks, then the rules of the policy, of which the first that matches decides; then the
+contract's floor. Whatever errs denies, and nothing matching denies.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from approvals.core.admission import CHECK_NAMES
+from approvals.core.cel import Bindings, CelError, compile_bool, evaluate_bool
+from approvals.core.contract_types import Contract
+from approvals.core.matched import Match as Match
+from approvals.core.matched import failed_parts, matched_parts
+from approvals.core.policy_document import POLICY_SCHEMA as POLICY_SCHEMA
+from approvals.core.policy_document import Approver as Approver
+from approvals.core.policy_document import Effect, Policy, Rule
+from approvals.core.policy_document import catalogue_findings as catalogue_findings
+from approvals.core.policy_document import load_policy as load_policy
+from approvals.core.policy_document import parse_policy as parse_policy
+from audit.core.actor import Actor
+from audit.core.jsondoor import Json
+from audit.core.refusal import Forbidden, Invalid, Refusal
+
+POLICY_ERROR = "policy_error"
+NO_RULE = "no_rule"
+NO_APPROVERS = "no_approvers"
+DENIED = "denied"
+HELD = "held"
+ALLOWED = "allowed"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is judged. `arguments` are the effective ones; `state` is what the target said, None if it is not read;
+    `principal` is `principal_of` the actor as its rights are now."""
+
+    tool: str
+    contract: Contract
+    arguments: Mapping[str, Json]
+    state: Mapping[str, Json] | None
+    principal: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement. `code` is allowed, held, denied, no_rule, no_approvers, policy_error or the code of the check that
+    failed; `rule_id` names the rule, or `check:<id>`. `approvers` and `expires_in_s` matter for an ask only."""
+
+    effect: Effect
+    code: str
+    message: str
+    rule_id: str
+    policy_number: int
+    matched: tuple[Match, ...] = ()
+    approvers: tuple[Approver, ...] = ()
+    expires_in_s: int = 0
+
+    def as_dict(self) -> dict[str, Json]:
+        """JSON for a stored proposal or event."""
+        return {
+            "effect": self.effect,
+            "code": self.code,
+            "message": self.message,
+            "rule_id": self.rule_id,
+            "policy_number": self.policy_number,
+            "matched": [match.as_dict() for match in self.matched],
+            "approvers": [{"group": item.group, "count": item.count} for item in self.approvers],
+            "expires_in_s": self.expires_in_s,
+        }
+
+    def refusal(self) -> Refusal:
+        """A deny as the refusal an agent is told (E3): 422 for a check of the call's meaning, 403 for the policy."""
+        kind = Invalid if self.rule_id.startswith("check:") and self.code != POLICY_ERROR else Forbidden
+        detail = {"rule": self.rule_id, "policy": self.policy_number, "why": [match.text for match in self.matched]}
+        return kind(self.message, code=self.code.upper(), detail=detail)
+
+
+def verdict_from(stored: Mapping[str, Json]) -> Verdict:
+    """The verdict that `Verdict.as_dict` wrote. Raises KeyError or TypeError for anything else."""
+    matched: list[dict] = stored["matched"]  # type: ignore[assignment]
+    approvers: list[dict] = stored["approvers"]  # type: ignore[assignment]
+    return Verdict(
+        effect=stored["effect"],  # type: ignore[arg-type]
+        code=str(stored["code"]),
+        message=str(stored["message"]),
+        rule_id=str(stored["rule_id"]),
+        policy_number=int(stored["policy_number"]),  # type: ignore[arg-type]
+        matched=tuple(Match(item["expression"], item["text"], tuple(item["values"].items())) for item in matched),
+        approvers=tuple(Approver(item["group"], item["count"]) for item in approvers),
+        expires_in_s=int(stored["expires_in_s"]),  # type: ignore[arg-type]
+    )
+
+
+def principal_of(actor: Actor) -> dict[str, Json]:
+    """What conditions may ask about who calls: `principal.kind`, `id`, `name`, `roles`, `groups`, `scopes`,
+    `on_behalf_of` and `chain`."""
+    return {
+        "kind": actor.kind,
+        "id": actor.id,
+        "name": actor.name,
+        "roles": [*sorted(actor.roles)],
+        "groups": [*sorted(actor.groups)],
+        "scopes": [*sorted(actor.scopes)],
+        "on_behalf_of": actor.on_behalf_of,
+        "chain": list(actor.chain),
+    }
+
+
+def evaluate(policy: Policy, request: Request) -> Verdict:
+    """The verdict of `policy` and of the contract's checks on one call. Never raises for what a rule or a value is."""
+    bindings = Bindings({"args": request.arguments, "state": request.state, "principal": request.principal})
+    failed = _failed_check(policy, request, bindings)
+    if failed is not None:
+        return failed
+    for rule in policy.rules:
+        if rule.tool not in ("*", request.tool):
+            continue
+        try:
+            if rule.program is not None and not evaluate_bool(rule.program, bindings):
+                continue
+        except CelError as error:
+            return _errs(policy, rule.id, f"The policy's rule {rule.id}", rule.when, error, bindings)
+        return _decide(policy, rule, request, bindings)
+    return Verdict(
+        "deny",
+        NO_RULE,
+        f"No rule of the policy speaks of this call of {request.tool}, so it is refused. Ask an admin for a rule.",
+        "",
+        policy.number,
+    )
+
+
+def same_or_looser(old: Verdict, new: Verdict) -> bool:
+    """True if what was required when it was asked (`old`) still satisfies what is required today (`new`) (A5, S19).
+
+    False, so that votes are void, where today denies, asks where nobody was asked, asks more people of a group, asks
+    another group, or gives less time. A loosening changes nothing: then what was asked stays required.
+    """
+    if new.effect == "deny" or old.effect == "deny":
+        return False
+    if new.effect == "allow":
+        return True
+    if old.effect != "ask" or new.expires_in_s < old.expires_in_s:
+        return False
+    asked = {approver.group: approver.count for approver in old.approvers}
+    return all(asked.get(approver.group, 0) >= approver.count for approver in new.approvers)
+
+
+def _failed_check(policy: Policy, request: Request, bindings: Bindings) -> Verdict | None:
+    for check in request.contract.checks:
+        try:
+            if evaluate_bool(compile_bool(check.when, CHECK_NAMES), bindings):
+                continue
+        except CelError as error:
+            return _errs(policy, f"check:{check.id}", f"The tool's check {check.id}", check.when, error, bindings)
+        return Verdict(
+            "deny",
+            check.code,
+            check.message,
+            f"check:{check.id}",
+            policy.number,
+            failed_parts(check.when, CHECK_NAMES, bindings),
+        )
+    return None
+
+
+def _errs(policy: Policy, rule_id: str, what: str, when: str, error: CelError, bindings: Bindings) -> Verdict:
+    return Verdict(
+        "deny",
+        POLICY_ERROR,
+        f"{what} could not be judged ({error.problem}), so the call is refused. Tell an admin.",
+        rule_id,
+        policy.number,
+        failed_parts(when, CHECK_NAMES, bindings),
+    )
+
+
+def _decide(policy: Policy, rule: Rule, request: Request, bindings: Bindings) -> Verdict:
+    matched = _why(rule, bindings)
+    if rule.effect == "deny":
+        message = rule.message or f"The policy's rule {rule.id} refuses this call."
+        return Verdict("deny", DENIED, message, rule.id, policy.number, matched)
+    raised = rule.effect == "allow" and request.contract.approval == "always"
+    if rule.effect == "allow" and not raised:
+        return Verdict("allow", ALLOWED, rule.message, rule.id, policy.number, matched)
+    if not rule.approvers:
+        return Verdict(
+            "deny",
+            NO_APPROVERS,
+            f"{request.tool} is always held for people, and the policy's rule {rule.id} names nobody who may approve. "
+            "Ask an admin to add approvers to the rule.",
+            rule.id,
+            policy.number,
+            matched,
+        )
+    message = rule.message or (
+        f"{request.tool} is always held for people." if raised else f"The policy's rule {rule.id} holds this call."
+    )
+    expires = request.contract.expires_in_s if rule.expires_in_s is None else rule.expires_in_s
+    return Verdict("ask", HELD, message, rule.id, policy.number, matched, rule.approvers, expires)
+
+
+def _why(rule: Rule, bindings: Bindings) -> tuple[Match, ...]:
+    if not rule.when:
+        return (Match("", "every call of any tool" if rule.tool == "*" else f"every call of {rule.tool}", ()),)
+    return matched_parts(rule.when, CHECK_NAMES, bindings)

@@ -1,0 +1,218 @@
+"""Policy documents: from the source an admin wrote to rules, or to every finding at once (A8).
+
+A document never changes once published; its source is kept as written and its parsed form beside it. Both give the
+same `Policy`: `parse_policy` from the source, `load_policy` from the stored form.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import jsonschema_rs
+
+from approvals.core.admission import CHECK_NAMES, Names
+from approvals.core.cel import CelError, Program, compile_bool
+from approvals.core.contract_types import Contract, Finding
+from approvals.core.schemas import load
+from approvals.core.visible import visible
+from approvals.core.yaml_door import YamlError, open_yaml
+from audit.core.canonical import canonical_bytes, sha256_hex
+from audit.core.jsondoor import Json, open_json
+from audit.core.pointers import pointer
+from audit.core.refusal import Invalid, Refusal, TooLarge
+
+type Effect = Literal["allow", "ask", "deny"]
+type Format = Literal["yaml", "json"]
+
+POLICY_SCHEMA: dict[str, Any] = load("policy")
+"""The published JSON Schema of the document."""
+
+MAX_BYTES = 1_048_576
+MAX_FINDINGS = 200
+_MEMBERS = 50_000
+_DOCUMENT = jsonschema_rs.Draft202012Validator(POLICY_SCHEMA)
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """So many different people of one group must approve."""
+
+    group: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule. `program` is None where there is no condition; `expires_in_s` None means the contract's own."""
+
+    id: str
+    tool: str
+    effect: Effect
+    when: str
+    program: Program | None
+    message: str
+    approvers: tuple[Approver, ...]
+    expires_in_s: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One version of a tenant's policy. `number` is 0 for a draft; `digest` is over the canonical document."""
+
+    number: int
+    rules: tuple[Rule, ...]
+    digest: str
+    canonical: bytes
+
+    @property
+    def document(self) -> Json:
+        """The parsed form that is stored beside the source; a new copy at each look."""
+        return open_json(self.canonical, limit=len(self.canonical) + 1, members=_MEMBERS)
+
+
+def parse_policy(source: str | bytes, fmt: Format, *, number: int = 0) -> Policy:
+    """The policy that a source text says.
+
+    Raises `TooLarge` over 1 MiB, else `Invalid` (POLICY_INVALID) with `detail.findings`, each with path, code, message
+    and, for YAML, the line.
+    """
+    raw = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
+    if len(raw) > MAX_BYTES:
+        raise TooLarge(f"The policy has {len(raw):,} bytes; at most {MAX_BYTES:,}. Split it or shorten it.")
+    document, lines = _read(raw, fmt)
+    found = list(policy_findings(document, lines))
+    if found:
+        raise _invalid(found)
+    return load_policy(document, number=number)
+
+
+def load_policy(document: Json, *, number: int) -> Policy:
+    """The policy of a stored document. Raises `Invalid` (POLICY_INVALID) if it is none: a row edited by hand must not
+    decide anything."""
+    return _load(canonical_bytes(document), number)
+
+
+@lru_cache(maxsize=128)
+def _load(data: bytes, number: int) -> Policy:
+    document = open_json(data, limit=len(data) + 1, members=_MEMBERS)
+    found = list(policy_findings(document, {}))
+    if found or not isinstance(document, dict):
+        raise _invalid(found)
+    rules: Any = document["rules"]
+    return Policy(number, tuple(_rule(rule) for rule in rules), sha256_hex(data), data)
+
+
+def _rule(rule: dict[str, Any]) -> Rule:
+    when = rule.get("when", "")
+    return Rule(
+        id=rule["id"],
+        tool=rule["tool"],
+        effect=rule["effect"],
+        when=when,
+        program=compile_bool(when, CHECK_NAMES) if when else None,
+        message=rule.get("message", ""),
+        approvers=tuple(Approver(item["group"], item["count"]) for item in rule.get("approvers", [])),
+        expires_in_s=rule.get("expires_in_s"),
+    )
+
+
+def _read(raw: bytes, fmt: Format) -> tuple[Json, dict[str, int]]:
+    if fmt == "json":
+        try:
+            return open_json(raw, limit=MAX_BYTES, members=_MEMBERS), {}
+        except Refusal as error:
+            raise _invalid([Finding(str(error.detail.get("path", "")), error.code, error.message)]) from None
+    try:
+        return open_yaml(raw.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise _invalid([Finding("", "NOT_UTF8", "The text is not UTF-8. Save it as UTF-8.", line)]) from None
+    except YamlError as error:
+        raise _invalid([Finding("", "YAML", error.message, error.line)]) from None
+
+
+def _invalid(found: list[Finding]) -> Invalid:
+    first = found[0] if found else Finding("", "POLICY_SHAPE", "A policy is an object.")
+    where = f"line {first.line}" if first.line else first.path or "the top"
+    return Invalid(
+        f"The policy cannot be used: {len(found)} findings, the first at {where}: {first.message}",
+        code="POLICY_INVALID",
+        detail={"findings": [finding.as_dict() for finding in found[:MAX_FINDINGS]]},
+    )
+
+
+def policy_findings(document: Json, lines: Mapping[str, int]) -> Iterator[Finding]:
+    """Everything against a policy document by itself; `lines` gives the line of a place, by pointer."""
+    shape = [
+        _finding(pointer(list(error.instance_path)), "POLICY_SHAPE", f"{str(error.message)[:300]}.", lines)
+        for error in _DOCUMENT.iter_errors(document)
+    ]
+    if shape or not isinstance(document, dict):
+        yield from shape[:MAX_FINDINGS]
+        return
+    rules: Any = document["rules"]
+    seen: dict[str, int] = {}
+    for index, rule in enumerate(rules):
+        place = f"/rules/{index}"
+        if rule["id"] in seen:
+            earlier = seen[rule["id"]] + 1
+            yield _finding(f"{place}/id", "DUPLICATE_ID", f"Rule {earlier} is called {rule['id']} too.", lines)
+        seen.setdefault(rule["id"], index)
+        yield from _rule_findings(rule, place, lines)
+
+
+def _rule_findings(rule: dict[str, Any], place: str, lines: Mapping[str, int]) -> Iterator[Finding]:
+    groups = [approver["group"] for approver in rule.get("approvers", [])]
+    if rule["effect"] == "ask" and not groups:
+        yield _finding(place, "NO_APPROVERS", "A rule that asks names who may approve: approvers.", lines)
+    if rule["effect"] == "deny" and groups:
+        yield _finding(f"{place}/approvers", "APPROVERS_UNUSED", "A rule that denies asks nobody.", lines)
+    for at, group in enumerate(groups):
+        if group in groups[:at]:
+            yield _finding(f"{place}/approvers/{at}/group", "DUPLICATE_GROUP", f"{group} is named twice.", lines)
+    for name in ("when", "message"):
+        text = rule.get(name, "")
+        hidden = next((piece for piece in visible(text) if piece.kind == "escape"), None)
+        if hidden is not None:
+            message = f"This text holds {hidden.text} {hidden.note}, which people cannot see. Remove it."
+            yield _finding(f"{place}/{name}", "HIDDEN_CHARACTER", message, lines)
+    if "when" in rule:
+        try:
+            compile_bool(rule["when"], CHECK_NAMES)
+        except CelError as error:
+            message = f"The condition of {rule['id']} cannot be used: {error.problem}."
+            yield _finding(f"{place}/when", "EXPRESSION", message, lines)
+
+
+def catalogue_findings(
+    policy: Policy, *, tools: Mapping[str, Contract], groups: Mapping[str, int] | None = None
+) -> list[Finding]:
+    """What stands against a policy in one tenant: tools that are not in its catalogue, conditions that name arguments
+    or state a tool does not have (they would deny every call), groups that are unknown or smaller than the quorum
+    asked of them (S8). `groups` maps a group's name to the number of its active members; None skips that part."""
+    found: list[Finding] = []
+    for index, rule in enumerate(policy.rules):
+        place = f"/rules/{index}"
+        contract = tools.get(rule.tool)
+        if rule.tool != "*" and contract is None:
+            found.append(Finding(f"{place}/tool", "TOOL_UNKNOWN", f"There is no tool {rule.tool} in the catalogue."))
+        if contract is not None and rule.when:
+            found.extend(Names(contract).condition(rule.when, f"{place}/when", CHECK_NAMES))
+        for at, approver in enumerate(rule.approvers if groups is not None else ()):
+            members = (groups or {}).get(approver.group)
+            if members is None:
+                message = f"There is no group {approver.group}."
+            elif members < approver.count:
+                message = f"{approver.group} has {members} active members; {approver.count} are asked for."
+            else:
+                continue
+            found.append(Finding(f"{place}/approvers/{at}/group", "GROUP_TOO_SMALL", message))
+    return found
+
+
+def _finding(path: str, code: str, message: str, lines: Mapping[str, int]) -> Finding:
+    place = path
+    while place and place not in lines:
+        place = place.rpartition("/")[0]
+    return Finding(path, code, message, lines.get(place, 0))

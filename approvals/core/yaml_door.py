@@ -1,0 +1,133 @@
+"""The YAML door: the part of YAML that says the same as JSON, and where each value stands in the source.
+
+Anchors, aliases, tags, several documents and duplicate names are refused, so that no document is larger or other than
+it looks. A plain word is true, false, null, a whole number or text; nothing else (`no`, `1:30` and `0o17` are text).
+"""
+
+import re
+
+import yaml
+
+from audit.core.jsondoor import SAFE_INTEGER, Json
+from audit.core.pointers import pointer
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser is some forty times faster; some wheels lack it
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,15})", re.ASCII)
+_WORDS: dict[str, Json] = {"": None, "~": None, "null": None, "true": True, "false": False}
+_DEPTH = 32
+
+
+class YamlError(ValueError):
+    """The source is refused; `line` counts from 1, 0 if not known."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.message = message
+        self.line = line
+
+
+def open_yaml(text: str) -> tuple[Json, dict[str, int]]:
+    """The value of one YAML document and the line of each place in it, by JSON pointer. Raises `YamlError`."""
+    builder = _Builder()
+    try:
+        for event in yaml.parse(text, Loader=_LOADER):
+            builder.take(event)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        what = error.problem or error.context or "it is not YAML"
+        raise YamlError(f"The text is not YAML: {what}.", mark.line + 1 if mark else 0) from None
+    except (yaml.YAMLError, RecursionError) as error:
+        first = str(error).split("\n", 1)[0]
+        raise YamlError(f"The text is not YAML: {first}.", 0) from None
+    return builder.value, builder.lines
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.value: Json = None
+        self.lines: dict[str, int] = {}
+        self.stack: list[list[Json] | dict[str, Json]] = []
+        self.path: list[str | int] = []
+        self.key: list[str | None] = []  # for each open mapping the name that waits for its value
+        self.documents = 0
+
+    def take(self, event: yaml.Event) -> None:
+        line = event.start_mark.line + 1 if event.start_mark else 0
+        if isinstance(event, yaml.DocumentStartEvent):
+            self.documents += 1
+            if self.documents > 1:
+                raise YamlError("The text holds several documents. Send one.", line)
+            if event.tags:
+                raise YamlError("%TAG is not used here. Remove it.", line)
+        elif isinstance(event, yaml.AliasEvent):
+            raise YamlError(f"*{event.anchor} repeats another place. Write the value out.", line)
+        elif isinstance(event, yaml.ScalarEvent):
+            self._marks(event, line)
+            self._put(self._scalar(event, line), line)
+        elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
+            self._marks(event, line)
+            self._open({} if isinstance(event, yaml.MappingStartEvent) else [], line)
+        elif isinstance(event, yaml.MappingEndEvent | yaml.SequenceEndEvent):
+            self._close()
+
+    def _marks(self, event: yaml.NodeEvent, line: int) -> None:
+        if event.anchor is not None:
+            raise YamlError(
+                f"&{event.anchor} names a place to repeat it. Write the value out where it is needed.", line
+            )
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            raise YamlError(f"{tag} is a tag, which is not used here. Remove it.", line)
+
+    def _scalar(self, event: yaml.ScalarEvent, line: int) -> Json:
+        text: str = event.value
+        if "\0" in text:
+            raise YamlError("A text holds the character NUL. Remove it.", line)
+        if not event.implicit[0]:  # quoted or a block: text whatever it looks like
+            return text
+        if text in _WORDS:
+            return _WORDS[text]
+        if _INTEGER.fullmatch(text) and abs(int(text)) <= SAFE_INTEGER:
+            return int(text)
+        return text
+
+    def _open(self, container: list[Json] | dict[str, Json], line: int) -> None:
+        if len(self.stack) >= _DEPTH:
+            raise YamlError(f"The text is nested more than {_DEPTH} deep.", line)
+        if self.stack and isinstance(self.stack[-1], dict) and self.key[-1] is None:
+            raise YamlError("A name must be a text.", line)
+        self._put(container, line)
+        if isinstance(container, dict):
+            self.key.append(None)
+        self.stack.append(container)
+        self.path.append(0)
+
+    def _close(self) -> None:
+        if isinstance(self.stack.pop(), dict):
+            self.key.pop()
+        self.path.pop()
+
+    def _put(self, value: Json, line: int) -> None:
+        if not self.stack:
+            self.value = value
+            self.lines[""] = line
+            return
+        holder = self.stack[-1]
+        if isinstance(holder, list):
+            self.path[-1] = len(holder)
+            holder.append(value)
+        elif self.key[-1] is None:
+            self._name(holder, value, line)
+            return
+        else:
+            self.path[-1] = self.key[-1]
+            holder[self.key[-1]] = value
+            self.key[-1] = None
+        self.lines[pointer(self.path)] = line
+
+    def _name(self, holder: dict[str, Json], value: Json, line: int) -> None:
+        if not isinstance(value, str):
+            raise YamlError("A name must be a text; put it in quotes.", line)
+        if value in holder:
+            raise YamlError(f'"{value[:64]}" is there twice. Write it once.', line)
+        self.key[-1] = value

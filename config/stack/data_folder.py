@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -32,7 +33,10 @@ def set_aside_what_is_half_done(data: Path, say: Say) -> None:
     unfinished = data.with_name("data.new")
     if unfinished.exists():
         say("An earlier start was interrupted while it made the database folder; that part begins again.")
-        shutil.rmtree(unfinished)
+        # Out of the way before it is deleted: what the kill left alive for a moment must not write into the new one.
+        unfinished.rename(data.with_name(f"data.interrupted-{secrets.token_hex(4)}"))
+    for rest in data.parent.glob("data.interrupted-*"):
+        shutil.rmtree(rest, ignore_errors=True)
     if not data.exists():
         return
     if not os.access(data, os.R_OK | os.X_OK):

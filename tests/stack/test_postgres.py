@@ -1,7 +1,10 @@
 """The embedded PostgreSQL: private, resumable, and gone when it was stopped."""
 
+import contextlib
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -11,7 +14,7 @@ import pytest
 
 from config.stack.process import StackError
 from config.stack.servers import Postgres, start_postgres
-from tests.stack.support import alive, mode
+from tests.stack.support import ROOT, alive, clean_environment, mode
 
 pytestmark = pytest.mark.stack
 
@@ -136,6 +139,22 @@ def test_what_an_interrupted_initialisation_left_is_made_again_and_said(folder: 
 
     assert said == ["An earlier start was interrupted while it made the database folder; that part begins again."]
     assert not (folder / "pg" / "data.new").exists()
+
+
+@pytest.mark.parametrize("after", [0.1, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0])
+def test_a_kill_at_any_moment_of_the_first_start_is_no_obstacle(folder: Path, said: list[str], after: float) -> None:
+    code = f"from pathlib import Path; from config.stack.servers import *; start_postgres(Path({str(folder / 'pg')!r}))"
+    first = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=clean_environment())
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        first.wait(after)
+    first.kill()
+    first.wait(10)
+
+    server = start_postgres(folder / "pg", durable=False, say=said.append)
+
+    psycopg.connect(server.app_url).close()
+    psycopg.connect(server.owner_url).close()
+    server.stop()
 
 
 def test_an_incomplete_data_folder_is_moved_aside_and_said(folder: Path, said: list[str]) -> None:

@@ -37,11 +37,22 @@ class Stack:
         self.supervisor = Supervisor(layout.run / "children.json", say)
         self.secrets: Secrets
         self.environment: dict[str, str] = {}
-        self.payments_url = ""
+        self.payments_port = 0
+        # The port that the product is told instead, where something stands in front of the payment server.
+        self.payments_front: int | None = None
 
     @property
     def address(self) -> str:
         return f"http://localhost:{self.port}"
+
+    @property
+    def payments_url(self) -> str:
+        """Where the product finds the payment server."""
+        return f"http://127.0.0.1:{self.payments_front or self.payments_port}"
+
+    def orders(self, tenant: str) -> dict[str, Any]:
+        """The tenant's table of orders, as seeded."""
+        return dict(json.loads((self.layout.reference / tenant / "orders.json").read_text()))
 
     def start(self, *, agent: bool = True) -> None:
         """Starts everything and waits until the page answers. Raises StackError with a plain sentence."""
@@ -76,7 +87,7 @@ class Stack:
         )
         write_environment(layout, self.environment)
         self.run_to_end("prepare_database", "manage.py", "prepare_database")
-        self.supervisor.wait_for(PAYMENTS, lambda: stripe.answers(payments_port))
+        self.supervisor.wait_for(PAYMENTS, lambda: stripe.answers(self.payments_port))
         seed_orders(self.payments_url, self.secrets.payments_key(), layout.reference)
         self.run_to_end("demo", "manage.py", "demo")
         self._start_programs(agent)

@@ -1,0 +1,106 @@
+"""A reviewer at a browser, in code: signs in, watches the live pages, decides. For `make smoke`; knows HTTP only."""
+
+import json
+import re
+import time
+from collections.abc import Callable
+from typing import Any, Self
+
+import httpx
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import ClientConnection, connect
+
+from config.stack.process import StackError
+
+
+class Page:
+    """A live page that is open: what it was pushed since it opened."""
+
+    def __init__(self, socket: ClientConnection, hello: dict[str, Any]) -> None:
+        self._socket = socket
+        socket.send(json.dumps(hello))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def wait_for(self, wanted: Callable[[str], bool], seconds: float) -> float:
+        """The instant (`time.monotonic()`) at which a push came that `wanted` accepts. Raises StackError."""
+        until = time.monotonic() + seconds
+        try:
+            while True:
+                push = str(self._socket.recv(timeout=max(0.0, until - time.monotonic())))
+                if wanted(push):
+                    return time.monotonic()
+        except (TimeoutError, WebSocketException) as error:
+            raise StackError(f"The live page was not told within {seconds:g} s ({error}).") from error
+
+
+class Reviewer:
+    """One signed-in person. `address` is http://localhost:<port>. Raises StackError for what a person would notice."""
+
+    def __init__(self, address: str, email: str, password: str) -> None:
+        self.address = address
+        self.http = httpx.Client(base_url=address, follow_redirects=True, timeout=20, trust_env=False)
+        token = _field(self.get("/sign-in/"), "csrfmiddlewaretoken")
+        form = {"username": email, "password": password, "csrfmiddlewaretoken": token}
+        answer = self.http.post("/sign-in/", data=form, headers={"Referer": address + "/sign-in/"})
+        if answer.status_code != 200 or answer.url.path.startswith("/sign-in"):
+            raise StackError(f"{email} could not sign in (HTTP {answer.status_code}).")
+
+    def get(self, path: str) -> str:
+        """A page's HTML."""
+        answer = self.http.get(path)
+        if answer.status_code != 200:
+            raise StackError(f"The page {path} answered HTTP {answer.status_code}.")
+        return answer.text
+
+    def open_inbox(self) -> Page:
+        """The inbox with its socket; it says that it has no row yet and is told what comes."""
+        html = self.get("/")
+        hello = {"view": _data(html, "view"), "q": "", "since": _data(html, "now"), "rows": {}}
+        return Page(self._socket("/ws/inbox/"), hello)
+
+    def open_run(self, run_id: str) -> Page:
+        """A run's page with its socket, from the last event that the page holds."""
+        return Page(self._socket(f"/ws/runs/{run_id}/"), {"after": int(_data(self.get(f"/runs/{run_id}/"), "last"))})
+
+    def decide(self, proposal_id: str, verdict: str, digest: str, reason: str = "") -> dict[str, Any]:
+        """The click. `digest` is what the page showed."""
+        answer = self.http.post(
+            f"/api/v1/proposals/{proposal_id}/decide",
+            json={"verdict": verdict, "digest": digest, "reason": reason},
+            headers={"X-CSRFToken": self.http.cookies["csrftoken"], "Referer": self.address + "/"},
+        )
+        if answer.is_error:
+            raise StackError(f"The decision was refused (HTTP {answer.status_code}): {answer.text}")
+        return dict(answer.json())
+
+    def _socket(self, path: str) -> ClientConnection:
+        cookies = "; ".join(f"{name}={value}" for name, value in self.http.cookies.items())
+        return connect(
+            self.address.replace("http", "ws", 1) + path,
+            additional_headers={"Cookie": cookies},
+            origin=self.address,  # type: ignore[arg-type]
+            proxy=None,
+            open_timeout=20,
+        )
+
+
+def _field(html: str, name: str) -> str:
+    """The value of a hidden field."""
+    return _one(rf'name="{name}"\s+value="([^"]+)"', html, f"the field {name}")
+
+
+def _data(html: str, name: str) -> str:
+    """The value of the first data-<name> attribute."""
+    return _one(rf'data-{name}="([^"]*)"', html, f"data-{name}")
+
+
+def _one(pattern: str, html: str, what: str) -> str:
+    found = re.search(pattern, html)
+    if found is None:
+        raise StackError(f"The page does not hold {what}.")
+    return found.group(1)

@@ -9,6 +9,7 @@ from typing import Any, Self
 import httpx
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
 
 from config.stack.process import StackError
 
@@ -83,7 +84,7 @@ class Reviewer:
         return connect(
             self.address.replace("http", "ws", 1) + path,
             additional_headers={"Cookie": cookies},
-            origin=self.address,  # type: ignore[arg-type]
+            origin=Origin(self.address),
             proxy=None,
             open_timeout=20,
         )

@@ -66,9 +66,9 @@ class Stack:
         end_leftovers(self.supervisor.note, self.say)
         self.doors = ports.listen(self.port)
         self.secrets = ensure_secrets(layout.secrets)
-        payments_port = stripe.kept_port(layout.stripe)
-        self.payments_url = f"http://127.0.0.1:{payments_port}"
-        self.supervisor.add(PAYMENTS, stripe.payment_server(layout.stripe, layout.logs / "payments.log", payments_port))
+        self.payments_port = stripe.kept_port(layout.stripe)
+        payments = stripe.payment_server(layout.stripe, layout.logs / "payments.log", self.payments_port)
+        self.supervisor.add(PAYMENTS, payments)
         if outside_database is None:
             postgres = start_postgres(layout.postgres, durable=self.durable, say=self.say)
             self.supervisor.add(DATABASE, postgres, running=True)

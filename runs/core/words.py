@@ -4,12 +4,15 @@ A line is made of segments, because a page treats them differently: our own word
 outside (agents, targets, people), which is only ever quoted with its hidden characters made visible.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from runs.core.kinds import CallState, EffectState, EventKind, RunStatus
 from runs.core.retry import Certainty, classify
+
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))")
 
 type Tone = Literal["plain", "wait", "work", "good", "bad", "unsure", "still"]
 type SegmentKind = Literal["text", "code", "outside", "proposal", "time"]
@@ -169,7 +172,9 @@ def _refused(fact: _Fact) -> Line:
 def _held(fact: _Fact) -> Line:
     again = f" again, round {fact.body['round']}" if fact.body["round"] > 1 else ""
     return Line(
-        "wait", (_text(f"Waits for people{again}: "), Segment("proposal", str(fact.body["proposal_id"]))), fact.rule
+        "wait",
+        (fact.call, _text(f" waits for people{again}: "), Segment("proposal", str(fact.body["proposal_id"]))),
+        fact.rule,
     )
 
 
@@ -299,3 +304,9 @@ def effect_words(effect: str) -> str:
         return _EFFECT[EffectState(effect)]
     except ValueError:
         return effect
+
+
+def detail_segments(detail: str) -> tuple[Segment, ...]:
+    """A run's detail (`runs.core.status`) with the times in it apart, so that a page can tell them in a zone."""
+    parts = _MOMENT.split(detail)
+    return tuple(Segment("time" if odd % 2 else "outside", part) for odd, part in enumerate(parts) if part)

@@ -25,7 +25,8 @@ from runs.live.hints import HUB_GROUP
 log = logging.getLogger(__name__)
 
 type Key = tuple[str, str]
-"""A hint's kind and row id as text: ("call", "<uuid>"), ("run", "<uuid>"), ("proposal", "<uuid>")."""
+"""A hint's kind and row id as text: ("call", "<uuid>"), ("run", "<uuid>"), ("proposal", "<uuid>").
+With a star, any row of that kind in a tenant: ("proposal*", "<tenant id>"); lists wait for that."""
 
 REREAD_SECONDS = 3.0
 COALESCE_SECONDS = 0.05
@@ -123,7 +124,9 @@ class Hub:
             self._wake(key)
         while True:
             message: dict[str, Any] = await layer.receive(channel)
-            self._wake((str(message.get("kind")), str(message.get("id"))))
+            kind = str(message.get("kind"))
+            self._wake((kind, str(message.get("id"))))
+            self._wake((f"{kind}*", str(message.get("tenant"))))
 
     def _wake(self, key: Key) -> None:
         for event in self._waiters.get(key, ()):

@@ -4,7 +4,7 @@ import pytest
 
 from runs.core.events import BODIES, KEYS
 from runs.core.kinds import CallState, EffectState, EventKind, RunStatus
-from runs.core.words import CALL_TONE, RUN_TONE, effect_words, line
+from runs.core.words import CALL_TONE, RUN_TONE, detail_segments, effect_words, line
 
 SAMPLES = {
     "scope": {},
@@ -102,3 +102,13 @@ def test_every_effect_has_words_and_an_unknown_word_stays_itself():
 
 def test_the_keys_used_here_are_keys_of_events():
     assert set(SAMPLES) <= set(KEYS)
+
+
+def test_a_time_inside_a_detail_stands_apart_so_that_a_page_can_tell_it_in_a_zone():
+    parts = detail_segments("refund_order until 2026-11-29T15:00:00.5+00:00, 1 more")
+    assert [(part.kind, part.value) for part in parts] == [
+        ("outside", "refund_order until "),
+        ("time", "2026-11-29T15:00:00.5+00:00"),
+        ("outside", ", 1 more"),
+    ]
+    assert detail_segments("") == ()

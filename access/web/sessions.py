@@ -1,0 +1,87 @@
+"""Who a browser session belongs to, read anew each time it matters: at a request, at a WebSocket's push.
+
+Works on anything that behaves like Django's session, so that a request and a socket get one and the same verdict.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from importlib import import_module
+from types import SimpleNamespace
+from typing import cast
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.contrib.sessions.backends.base import SessionBase
+from django.http import HttpRequest
+
+from access.selectors.actors import actor_for_session
+from audit.core.actor import Actor
+
+TENANT_KEY = "tenant_id"
+ZONE_KEY = "zone"
+KEPT_KEY = "kept_text"
+KEPT_LIMIT = 4000
+"""Characters of a typed text that outlives a sign-in; a reason is a sentence or two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A signed-in person in one tenant, with the rights of this moment and the zone that times are told in."""
+
+    actor: Actor
+    zone: tzinfo
+
+
+def person_of(session: SessionBase) -> Person | None:
+    """The person this session belongs to, or None: signed out, deactivated, no longer a member, password changed."""
+    user = get_user(cast(HttpRequest, SimpleNamespace(session=session)))
+    if not user.is_authenticated:
+        return None
+    tenant_id = session.get(TENANT_KEY)
+    actor = actor_for_session(user_id=user.pk, tenant_id=tenant_id, session_id=session.session_key or "")
+    if actor is None and tenant_id is not None:
+        # The membership that was chosen has ended; another one may still stand.
+        actor = actor_for_session(user_id=user.pk, tenant_id=None, session_id=session.session_key or "")
+    if actor is None:
+        return None
+    return Person(actor, zone_of(getattr(user, "time_zone", "UTC"), session.get(ZONE_KEY)))
+
+
+def person_of_key(session_key: str | None) -> Person | None:
+    """`person_of` for a session known by its cookie's value alone (WebSockets)."""
+    if not session_key:
+        return None
+    store = cast(type[SessionBase], import_module(settings.SESSION_ENGINE).SessionStore)
+    return person_of(store(session_key))
+
+
+def zone_of(profile: str, browser: str | None) -> tzinfo:
+    """The account's zone; where none was ever chosen (UTC), the zone the browser told at sign-in."""
+    name = browser if profile == "UTC" and browser else profile
+    if name == "UTC":
+        return UTC  # also on a machine that has no zones
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        return UTC
+
+
+def keep_text(session: SessionBase, path: str, text: str) -> None:
+    """Keep what somebody typed on `path` until it is used: a session that ended must not cost a written reason."""
+    if text.strip():
+        kept = dict(cast(Mapping[str, str], session.get(KEPT_KEY, {})))
+        kept[path] = text[:KEPT_LIMIT]
+        session[KEPT_KEY] = dict(list(kept.items())[-5:])
+
+
+def kept_text(session: SessionBase, path: str) -> str:
+    """What was kept for `path`, or ""."""
+    return cast(Mapping[str, str], session.get(KEPT_KEY, {})).get(path, "")
+
+
+def drop_text(session: SessionBase, path: str) -> None:
+    """Forget what was kept for `path`: it has been used."""
+    if path in session.get(KEPT_KEY, {}):
+        session[KEPT_KEY] = {key: text for key, text in session[KEPT_KEY].items() if key != path}

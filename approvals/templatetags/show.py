@@ -1,0 +1,127 @@
+"""How pages show text from outside and times. `{% load show %}`.
+
+Text from outside (agents, targets, people) is never HTML or Markdown: it is escaped, its hidden characters become
+visible escapes that no plain text can imitate, and its writing direction cannot reach the words around it (S12).
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from approvals.core.visible import Piece, visible
+from audit.core import canonical
+
+register = template.Library()
+
+
+@register.filter
+def outside(text: object) -> SafeString:
+    """Text from outside for a place of one line."""
+    return pieces(visible(str(text), multiline=False))
+
+
+@register.filter
+def outside_lines(text: object) -> SafeString:
+    """Text from outside with its line ends kept; the element's CSS keeps white space."""
+    return pieces(visible(str(text)))
+
+
+@register.filter
+def pieces(parts: Iterable[Piece]) -> SafeString:
+    """Pieces of `approvals.core.visible` as HTML, isolated from the direction of the text around them."""
+    return format_html("<bdi>{}</bdi>", format_html_join("", "{}", ((_piece(part),) for part in parts)))
+
+
+def _piece(part: Piece) -> SafeString:
+    if part.kind == "escape":
+        # A line end that is shown as an escape still ends its line, where the place keeps lines.
+        return format_html('<span class="escape" title="{}">{}</span>', part.note, part.text)
+    if part.kind == "lookalike":
+        return format_html(
+            '<span class="likeness" title="{}">{}</span><span class="escape" title="{}">look-alike</span>',
+            part.note,
+            part.text,
+            part.note,
+        )
+    if part.kind == "unresolved":
+        return format_html('<span class="unresolved">{}</span>', part.text)
+    return format_html("{}", part.text)
+
+
+@register.filter
+def clock(at: datetime | str | None) -> SafeString:
+    """A time of day, `14:02:00`, for dense places; the whole moment in its title."""
+    return _time(at, "%H:%M:%S")
+
+
+@register.filter
+def moment(at: datetime | str | None) -> SafeString:
+    """A moment in the reader's zone with its name, and in UTC: `29 Nov 2026, 14:02:00 AEDT (03:02:00 UTC)`."""
+    if (known := _moment(at)) is None:
+        return SafeString("")
+    local = timezone.localtime(known)
+    if local.utcoffset() == UTC.utcoffset(None):
+        return _time(at, "%-d %b %Y, %H:%M:%S UTC")
+    return format_html('{} <span class="quiet">({})</span>', _time(at, "%-d %b %Y, %H:%M:%S %Z"), _utc(known, local))
+
+
+@register.filter
+def clock_zone(at: datetime | str | None) -> SafeString:
+    """A time of day with its zone, `14:17:00 AEDT`, and its day if that is not `today` in the page's own words."""
+    return _time(at, "%H:%M:%S %Z")
+
+
+@register.filter
+def day(at: datetime | str | None) -> SafeString:
+    """A day and minute, `29 Nov, 14:02`, for lists."""
+    return _time(at, "%-d %b, %H:%M")
+
+
+@register.filter
+def iso(at: datetime | str | None) -> str:
+    """The moment as ISO 8601 in UTC, for data attributes that scripts read."""
+    known = _moment(at)
+    return "" if known is None else known.astimezone(UTC).isoformat()
+
+
+@register.filter
+def digest_words(digest: str) -> str:
+    """`a1f39c07…` as people compare it: `a1f3 9c07 52be 77d0`."""
+    return " ".join(digest[start : start + 4] for start in range(0, 16, 4))
+
+
+@register.filter
+def short_digest(digest: str) -> str:
+    """The first eight digits, `a1f3 9c07`."""
+    return canonical.short_digest(digest)
+
+
+def _moment(at: datetime | str | None) -> datetime | None:
+    if isinstance(at, str):
+        try:
+            at = datetime.fromisoformat(at)
+        except ValueError:
+            return None
+    return at if at is not None and at.tzinfo is not None else None
+
+
+def _time(at: datetime | str | None, form: str) -> SafeString:
+    known = _moment(at)
+    if known is None:
+        return SafeString("")
+    local = timezone.localtime(known)
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>',
+        known.astimezone(UTC).isoformat(),
+        f"{local:%-d %b %Y, %H:%M:%S %Z} · {known.astimezone(UTC):%H:%M:%S} UTC",
+        f"{local:{form}}",
+    )
+
+
+def _utc(known: datetime, local: datetime) -> str:
+    utc = known.astimezone(UTC)
+    return f"{utc:%H:%M:%S} UTC" if utc.date() == local.date() else f"{utc:%-d %b, %H:%M:%S} UTC"

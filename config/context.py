@@ -1,0 +1,47 @@
+"""What every full page's template knows beside its own context."""
+
+from functools import partial
+from typing import Any, cast
+
+from access.selectors.actors import memberships_of
+from approvals.selectors.proposals import inbox_counts
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+from runs.selectors.pages import open_count
+
+from access.web.requests import PageRequest
+from audit.core.actor import Actor
+from audit.store.clock import now
+
+
+def page(request: HttpRequest) -> dict[str, Any]:
+    """`actor`, its organisations, counts for the navigation and the server's clock; each read only when it is shown.
+
+    `server_now` is the database's clock: the page's countdowns follow it, whatever the reader's own clock says.
+    """
+    actor = getattr(cast(PageRequest, request), "actor", None)
+    if actor is None:
+        return {"actor": None}
+    return {
+        "actor": actor,
+        "roles": sorted(actor.roles),
+        "initials": "".join(word[0] for word in actor.name.split()[:2]).upper() or "?",
+        "memberships": SimpleLazyObject(partial(memberships_of, actor.id)),
+        "nav": Nav(actor),
+        "server_now": SimpleLazyObject(now),
+    }
+
+
+class Nav:
+    """The counts beside the places in the navigation."""
+
+    def __init__(self, actor: Actor) -> None:
+        self._actor = actor
+
+    def inbox(self) -> int:
+        """Proposals that wait for this person."""
+        return inbox_counts(self._actor).mine
+
+    def runs(self) -> int:
+        """Runs that are not finished."""
+        return open_count(self._actor)

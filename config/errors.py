@@ -1,0 +1,103 @@
+"""What a person reads when something was refused or went wrong: a plain sentence, what it means, what to do now.
+
+Never a stack trace, never silence. Under /api/ the same refusals are E3's JSON.
+"""
+
+import logging
+from http import HTTPStatus
+from typing import cast
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, JsonResponse
+from django.template.loader import render_to_string
+
+from access.web.requests import PageRequest, sign_in_address
+from audit.core.refusal import Forbidden, Invalid, NotFound, Refusal, Unauthenticated
+
+log = logging.getLogger(__name__)
+
+TITLES = {
+    400: "This request could not be read",
+    403: "You may not do this",
+    404: "There is nothing here",
+    409: "This has changed",
+    413: "Too much at once",
+    422: "Something is missing or wrong",
+    503: "A part we need does not answer",
+}
+
+
+def refusal_response(request: HttpRequest, refusal: Refusal) -> HttpResponse:
+    """A refusal as JSON under /api/, as a fragment for htmx (into the page's #problem), else as a page."""
+    if request.path.startswith("/api/"):
+        return JsonResponse({"error": refusal.as_dict()}, status=refusal.status)
+    page = cast(PageRequest, request)
+    if isinstance(refusal, Unauthenticated) and getattr(page, "actor", None) is None and page.method in ("GET", "HEAD"):
+        return HttpResponseRedirect(sign_in_address(page.get_full_path()))
+    headers = {"Retry-After": str(refusal.retry_after)} if refusal.retry_after is not None else {}
+    context = {"title": TITLES.get(refusal.status, "This was refused"), "refusal": refusal}
+    if getattr(page, "htmx", False):
+        html = render_to_string("errors/refusal.html#sentence", context)
+        headers |= {"HX-Retarget": "#problem", "HX-Reswap": "innerHTML"}
+    else:
+        html = render_to_string("errors/refusal.html", context)
+    return HttpResponse(html, status=refusal.status, headers=headers)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:  # noqa: ARG001 (Django passes it by name)
+    """400: a malformed request that no view saw (a host that is not ours, too many fields)."""
+    return refusal_response(
+        request, Invalid("Your browser sent something that cannot be read. Go back and try again.", status=400)
+    )
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponseBase:  # noqa: ARG001 (Django passes it by name)
+    """403 raised by a part that knows no Refusal."""
+    return refusal_response(request, Forbidden())
+
+
+def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponseBase:  # noqa: ARG001 (Django passes it by name)
+    """404: an address that leads nowhere reads exactly like a foreign or unknown id (S62)."""
+    return refusal_response(request, NotFound())
+
+
+def server_error(request: HttpRequest) -> HttpResponseBase:
+    """500: needs no database, no session and no context, because one of them may be what broke."""
+    if request.path.startswith("/api/"):
+        fault = Refusal(
+            "Something broke on our side. Read the call again to see how far it got before you send anything twice.",
+            code="INTERNAL",
+            status=500,
+            outcome="unknown",
+        )
+        return JsonResponse({"error": fault.as_dict()}, status=500)
+    return HttpResponse(render_to_string("errors/500.html"), status=500)
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """The form was older than the session (signed in anew in another tab) or cookies are off. Nothing was changed.
+
+    What was typed is shown again to be copied: it is not put back into a form that a foreign page might have sent.
+    """
+    log.info("CSRF: %s %s: %s", request.method, request.path, reason)
+    if request.path.startswith("/api/"):
+        return refusal_response(
+            request, Forbidden("Send the CSRF token of this session with the request.", code="CSRF_FAILED")
+        )
+    typed = [
+        (name, text)
+        for name, text in request.POST.items()
+        if name in ("reason", "kept") and isinstance(text, str) and text.strip()
+    ]
+    page = cast(PageRequest, request)
+    name = "errors/csrf.html#sentence" if getattr(page, "htmx", False) else "errors/csrf.html"
+    html = render_to_string(name, {"typed": typed, "back": _page_of(request)})
+    headers = {"HX-Retarget": "#problem", "HX-Reswap": "innerHTML"} if getattr(page, "htmx", False) else {}
+    return HttpResponse(html, status=HTTPStatus.FORBIDDEN, headers=headers)
+
+
+def _page_of(request: HttpRequest) -> str:
+    """The page that a posted address belongs to: /proposals/<id>/decide/ → /proposals/<id>/."""
+    for verb in ("decide/", "cancel/"):
+        if request.path.endswith("/" + verb):
+            return request.path.removesuffix(verb)
+    return "/"

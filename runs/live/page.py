@@ -1,0 +1,152 @@
+"""What all live pages share. A message says "look", the rows say what is.
+
+Every socket is one loop: wait for a hint (or three seconds), read, send what the page does not have yet. The reading is
+the hub's, in its own small pool, so a socket holds no connection while it waits and a slow client holds nobody up.
+Origin and rights are looked at when it opens and the rights again at every reading, pushed or not: a person who was
+signed out, deactivated or moved to another organisation loses the socket within seconds (S17). A foreign id closes
+exactly like an unknown one (S62).
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+
+from access.web.sessions import Person, person_of_key
+from audit.core.refusal import Forbidden, NotFound
+from audit.store.clock import now
+from runs.live import hub
+
+log = logging.getLogger(__name__)
+
+SIGNED_OUT = 4401
+GONE = 4404
+UNREADABLE = 4400
+FAILED = 1011
+
+BEAT_SECONDS = 20.0
+"""After so long without news a beat tells the page that the line is alive, and what time it is here."""
+HELLO_LIMIT = 65_536
+"""Bytes of a page's message; a list of a thousand rows with their versions fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Push:
+    """HTML for the page, and what the page has once it has received it."""
+
+    html: str
+    has: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Why the socket ends."""
+
+    code: int
+
+
+class LivePage(AsyncWebsocketConsumer):
+    """What all live pages share. A subclass says which rows it follows (`keys`) and what to send (`look`)."""
+
+    # The hub listens once for the whole process; a subscription a socket would be one more connection each.
+    channel_layer_alias = "the hub listens"
+    rest_seconds = 0.05
+
+    async def connect(self) -> None:
+        self.session_key: str = self.scope["cookies"].get(settings.SESSION_COOKIE_NAME, "")
+        self.tenant_id = ""
+        self.has: Any = None
+        self.following: asyncio.Task[None] | None = None
+        if not _same_site(self.scope):
+            await self.close()
+            return
+        await self.accept()
+        # The hellos that come meanwhile wait: what a list follows depends on the tenant that this look finds.
+        found = await hub.wait([], partial(self._look, None), timeout=0)
+        if isinstance(found, Close):
+            await self.close(code=found.code)
+            return
+        self._follow_from(None)
+
+    async def disconnect(self, code: int) -> None:
+        if self.following is not None:
+            self.following.cancel()
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """The page's hello: what it has. It may come again at any time and counts from there."""
+        try:
+            if text_data is None or len(text_data) > HELLO_LIMIT:
+                raise ValueError("not a hello")
+            has = self.read_hello(json.loads(text_data))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            await self.close(code=UNREADABLE)
+            return
+        self._follow_from(has)
+
+    def _follow_from(self, has: Any) -> None:
+        if self.following is not None:
+            self.following.cancel()
+        self.following = asyncio.get_running_loop().create_task(self._follow(has))
+
+    async def _follow(self, has: Any) -> None:
+        try:
+            while True:
+                found = await hub.wait(self.keys(), partial(self._look, has), timeout=BEAT_SECONDS)
+                if isinstance(found, Close):
+                    await self.close(code=found.code)
+                    return
+                if found is None:
+                    found = Push(await hub.wait([], _beat, timeout=0) or "", has)
+                has = found.has
+                await self.send(text_data=found.html)
+                await asyncio.sleep(self.rest_seconds)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            # The page says that it is not live and comes back; a socket that stays open and silent would lie.
+            log.exception("A live page could not be followed.")
+            await self.close(code=FAILED)
+
+    def _look(self, has: Any) -> Push | Close | None:
+        """One reading, in a thread of the hub."""
+        person = person_of_key(self.session_key)
+        if person is None or self.tenant_id not in ("", person.actor.tenant_id):
+            return Close(SIGNED_OUT)
+        self.tenant_id = person.actor.tenant_id
+        try:
+            return self.look(person, has)
+        except (NotFound, Forbidden):
+            return Close(GONE)
+
+    def keys(self) -> list[hub.Key]:
+        """The hints that concern this page."""
+        raise NotImplementedError
+
+    def read_hello(self, hello: Mapping[str, Any]) -> Any:
+        """What the page has, from its hello. ValueError, TypeError or KeyError for anything else."""
+        raise NotImplementedError
+
+    def look(self, person: Person, has: Any) -> Push | None:
+        """What the page lacks; None when it lacks nothing. `has` is None before the hello: then only rights count."""
+        raise NotImplementedError
+
+
+def _beat() -> str:
+    return f'<template data-beat data-now="{now().isoformat()}"></template>'
+
+
+def _same_site(scope: Mapping[str, Any]) -> bool:
+    """Whether the page that opens the socket is one of this very site, port included.
+
+    Cookies know no ports: without this a page of another program on localhost could read the queue.
+    """
+    headers = {name: value.decode("latin-1") for name, value in scope["headers"] if name in (b"origin", b"host")}
+    origin = headers.get(b"origin", "")
+    return urlsplit(origin).netloc == headers.get(b"host", "") or origin in settings.CSRF_TRUSTED_ORIGINS

@@ -1,0 +1,10 @@
+from django.urls import path
+
+from runs.live.consumers import InboxPage, ProposalPage, RunPage, RunsPage
+
+websocket_urlpatterns = [
+    path("ws/inbox/", InboxPage.as_asgi()),
+    path("ws/proposals/<uuid:proposal_id>/", ProposalPage.as_asgi()),
+    path("ws/runs/", RunsPage.as_asgi()),
+    path("ws/runs/<uuid:run_id>/", RunPage.as_asgi()),
+]

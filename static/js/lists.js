@@ -1,0 +1,101 @@
+// Live lists (proposals, runs): rows change in place, new ones announce themselves, rows that no longer belong leave
+// with a word. Nothing moves under the pointer: rows are added only when the reader asks, and leave only when nobody
+// points at them or has the focus there.
+(() => {
+  "use strict";
+
+  const { hellos, hello, say, sync } = window.Clearance;
+  const LEAVES = 6000; // ms that a row stays after its last word
+
+  const list = () => document.querySelector('[data-live="inbox"], [data-live="runs"]');
+  const rowOf = (id) => document.getElementById(`row-${id}`);
+
+  function known() {
+    const body = document.getElementById("list-body");
+    const rows = {};
+    document.querySelectorAll("#rows > [data-id]").forEach((row) => { rows[row.dataset.id] = Number(row.dataset.version); });
+    return { view: body.dataset.view, q: body.dataset.q, since: body.dataset.now, rows };
+  }
+  hellos.inbox = known;
+  hellos.runs = known;
+
+  function leave(row) {
+    if (!row.isConnected) return;
+    const place = row.parentElement;
+    if (place.matches(":hover") || place.contains(document.activeElement)) setTimeout(leave, 1500, row);
+    else {
+      row.remove();
+      if (!document.querySelector("#rows > [data-id]")) document.getElementById("rows-empty")?.removeAttribute("hidden");
+    }
+  }
+
+  function change(next) {
+    const old = rowOf(next.dataset.id);
+    if (!old || Number(old.dataset.version) > Number(next.dataset.version)) return;
+    const link = old.querySelector("a");
+    const focused = link && link === document.activeElement;
+    if (link && link.hasAttribute("aria-current")) next.querySelector("a")?.setAttribute("aria-current", "true");
+    old.replaceWith(next);
+    if (focused) next.querySelector("a")?.focus({ preventScroll: true });
+    if (next.dataset.in === "no") {
+      next.classList.add("leaving");
+      say(next.dataset.word || "");
+      setTimeout(leave, LEAVES, next);
+    }
+  }
+
+  function apply(message) {
+    const box = document.createElement("template");
+    box.innerHTML = message;
+    const root = box.content.querySelector("[data-rows]");
+    if (!root) return;
+    sync(root.dataset.now);
+    [...root.children].filter((row) => row.dataset.id).forEach(change);
+    for (const [key, value] of Object.entries(JSON.parse(root.dataset.counts || "{}"))) {
+      document.querySelectorAll(`[data-count="${key}"]`).forEach((place) => { place.textContent = value; });
+    }
+    const news = document.getElementById("news");
+    const fresh = Number(root.dataset.fresh);
+    if (news) {
+      if (fresh && news.hidden) say(`${fresh} new`);
+      news.hidden = !fresh;
+      news.querySelector("[data-word]").textContent = `${fresh} new`;
+    }
+  }
+
+  document.addEventListener("htmx:wsBeforeMessage", (event) => {
+    if (event.target !== list() || event.defaultPrevented) return;
+    event.preventDefault();
+    apply(event.detail.message);
+  });
+
+  // Another page of rows, a search or "3 new": the server is told what is shown now.
+  document.addEventListener("htmx:afterSettle", (event) => {
+    if (list() && list().contains(event.target) && event.target.closest("#list-body, #rows")) hello(list());
+  });
+
+  // A deadline that passes turns its row at that moment.
+  document.addEventListener("clearance:due", (event) => {
+    const strip = event.target.closest(".strip");
+    if (!strip) return;
+    strip.classList.remove("is-wait", "is-soon");
+    strip.classList.add("is-bad", "is-over");
+    strip.querySelector("[data-when-due]").hidden = false;
+    event.target.hidden = true;
+  });
+
+  // J and K walk through the proposals, never while something is being typed.
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || !["j", "k"].includes(event.key)) return;
+    if (event.target.closest("input, textarea, select, [contenteditable], dialog")) return;
+    const links = [...document.querySelectorAll("#rows a.strip")];
+    if (!links.length) return;
+    const at = links.findIndex((link) => link.hasAttribute("aria-current") || link === document.activeElement);
+    const next = links[event.key === "j" ? Math.min(links.length - 1, at + 1) : Math.max(0, at - 1)];
+    event.preventDefault();
+    if (!document.getElementById("p-act")) next.focus();
+    else if (!next.hasAttribute("aria-current")) next.click();
+  });
+
+  document.querySelector("#rows [aria-current]")?.scrollIntoView({ block: "nearest" });
+})();

@@ -1,0 +1,137 @@
+// One proposal: the decision bar. Nothing here decides anything; the server asks for digest, round, time and rights.
+(() => {
+  "use strict";
+
+  const { hellos, say } = window.Clearance;
+  const FRESH = 500; // a card that has just appeared or moved ignores clicks for half a second
+
+  const page = () => document.querySelector('[data-live="proposal"]');
+  const bar = () => document.getElementById("p-act");
+  let freshUntil = performance.now() + FRESH;
+  let wait = null; // what is kept across the exchange of the bar
+
+  hellos.proposal = () => ({ seen: document.getElementById("p-head").dataset.state });
+
+  // -- Long texts: Approve stays off until each was opened to its end (S13) --------------------------------------
+
+  const unread = () => [...document.querySelectorAll(".long:not(.was-read)")];
+
+  function arm() {
+    const act = bar();
+    if (!act) return;
+    const box = act.querySelector("[data-read-box]");
+    const approve = act.querySelector('button[value="approve"]');
+    if (!box || !approve) return;
+    const left = unread().length;
+    box.hidden = true;
+    box.querySelector("input").checked = left === 0;
+    approve.disabled = left > 0;
+    const note = act.querySelector("[data-read-note]");
+    note.hidden = left === 0;
+    note.textContent = left === 1 ? "Approve opens once the long text has been read to its end." : `Approve opens once ${left} long texts have been read to their ends.`;
+  }
+
+  const watcher = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      const long = entry.target.closest(".long");
+      watcher.unobserve(entry.target);
+      long.classList.add("was-read");
+      long.querySelector("[data-read-state]").textContent = "Read to its end.";
+      arm();
+    }
+  });
+
+  // -- The bar -----------------------------------------------------------------------------------------------------
+
+  function fresh() { freshUntil = performance.now() + FRESH; }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("#p-act button");
+    if (!button) return;
+    if (performance.now() < freshUntil) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      return;
+    }
+    if (button.value === "reject") {
+      const reason = bar().querySelector("textarea");
+      if (reason && !reason.value.trim()) {
+        event.preventDefault();
+        event.stopImmediatePropagation();
+        problem("Write why you reject it: the agent and the record need the reason.");
+        reason.setAttribute("aria-invalid", "true");
+        reason.focus();
+      }
+    }
+  }, true);
+
+  function problem(text) {
+    const place = bar() && bar().querySelector("[data-problem]");
+    if (!place) return;
+    place.querySelector("[data-word]").textContent = text;
+    place.hidden = false;
+  }
+
+  // What was typed survives the exchange; where no field is left for it, it is shown so that it can be copied.
+  function keep(next) {
+    const typed = bar()?.querySelector("textarea")?.value || "";
+    wait = { id: bar()?.contains(document.activeElement) ? document.activeElement.id : "" };
+    const field = next.querySelector("textarea:not([readonly])");
+    if (field) { if (!field.value) field.value = typed; } else if (typed.trim() && !next.querySelector("[data-typed]")) {
+      const kept = next.querySelector("[data-kept]");
+      if (kept) {
+        kept.hidden = false;
+        kept.querySelector("textarea").value = typed;
+      }
+    }
+  }
+
+  function settled() {
+    fresh();
+    arm();
+    if (wait && wait.id) document.getElementById(wait.id)?.focus({ preventScroll: true });
+    wait = null;
+    const head = document.getElementById("p-head");
+    if (head && head.dataset.title) document.title = head.dataset.title;
+  }
+
+  document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    if (event.detail.target.id === "p-act" && event.detail.shouldSwap) keep(event.detail.fragment);
+  });
+  document.addEventListener("htmx:wsAfterMessage", (event) => {
+    if (event.target !== page()) return;
+    if (wait) settled();
+    const head = document.getElementById("p-head");
+    if (head && document.title !== head.dataset.title) {
+      document.title = head.dataset.title;
+      say(head.dataset.word);
+    }
+  });
+  document.addEventListener("htmx:afterSettle", (event) => {
+    if (event.target.id === "p-act" || event.target.closest?.("#p-act")) {
+      settled();
+      say(document.getElementById("p-head").dataset.word);
+    }
+  });
+  for (const name of ["htmx:sendError", "htmx:timeout"]) {
+    document.addEventListener(name, (event) => {
+      if (event.target.closest?.("#p-act")) problem("The server did not answer, so it is not certain that your decision arrived. Look at the state above before you decide again.");
+    });
+  }
+
+  // The moment the time ends the page says so; the server's own word follows over the socket.
+  document.addEventListener("clearance:due", (event) => {
+    if (!event.target.closest("#p-head")) return;
+    const over = document.getElementById("p-over");
+    if (!over) return;
+    const parts = over.content.cloneNode(true);
+    keep(parts);
+    for (const part of [...parts.children]) document.getElementById(part.id)?.replaceWith(part);
+    settled();
+    say(document.getElementById("p-head").dataset.word);
+  });
+
+  document.querySelectorAll(".long .end").forEach((end) => watcher.observe(end));
+  arm();
+})();

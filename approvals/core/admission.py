@@ -72,6 +72,13 @@ def _promise_findings(contract: Contract) -> Iterator[Finding]:
         )
     if contract.approval == "never" and not contract.read_only:
         yield Finding("/approval", "APPROVAL_NEVER", "Only a read-only tool may never be held. Say policy or always.")
+    if contract.origin.kind == "mcp" and not contract.origin.reviewed_by and contract.approval != "always":
+        yield Finding(
+            "/approval",
+            "MCP_STARTS_AT_ASK",
+            "A tool of an MCP server is always held until somebody has reviewed it, whatever its hints say. Say always, "
+            "or name the reviewer in origin.reviewed_by.",
+        )
     if contract.retry.retry_class == "safe" and contract.side_effect not in ("read", "idempotent"):
         yield Finding(
             "/retry/class",

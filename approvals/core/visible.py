@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-type PieceKind = Literal["plain", "escape", "lookalike"]
+type PieceKind = Literal["plain", "escape", "lookalike", "fixed", "unresolved"]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A stretch of text. `raw` is the text itself; `text` what to show for it: the same for "plain" and "lookalike",
-    `U+202E` for an "escape". `note` names the character, or says why the word may not be what it seems."""
+    `U+202E` for an "escape". `note` names the character, or says why the word may not be what it seems. A sentence
+    about a call has two more kinds: "fixed" for the template's own words, "unresolved" for a value that is absent."""
 
     text: str
     kind: PieceKind

@@ -218,6 +218,7 @@ def test_ordinary_closed_schemas_are_admitted(changes):
 PROMISES = [
     ({"/approval": "never"}, "/approval", "APPROVAL_NEVER"),
     ({"/approval": "never", "/side_effect": "idempotent"}, "/approval", "APPROVAL_NEVER"),
+    ({"/origin": {"kind": "mcp"}}, "/approval", "MCP_STARTS_AT_ASK"),
     ({"/retry/class": "safe"}, "/retry/class", "RETRY_UNSAFE"),
     ({"/retry/class": "safe", "/side_effect": "reversible"}, "/retry/class", "RETRY_UNSAFE"),
     ({"/adapter/look_up": None}, "/adapter/look_up", "LOOK_UP_MISSING"),
@@ -291,6 +292,11 @@ NAMES = [
 @pytest.mark.parametrize(("changes", "path", "code"), NAMES)
 def test_a_name_or_expression_that_would_fail_later_is_found_at_admission(changes, path, code):
     assert (path, code) in codes(refund_document(changes))
+
+
+@pytest.mark.parametrize("changes", [{"/approval": "always"}, {"/origin/reviewed_by": "Rita"}])
+def test_a_tool_of_an_mcp_server_is_admitted_when_always_held_or_reviewed(changes):
+    assert codes(refund_document({"/origin": {"kind": "mcp"}} | changes)) == set()
 
 
 def test_an_optional_argument_may_be_left_out_of_a_request():

@@ -76,8 +76,8 @@ def _promise_findings(contract: Contract) -> Iterator[Finding]:
         yield Finding(
             "/approval",
             "MCP_STARTS_AT_ASK",
-            "A tool of an MCP server is always held until somebody has reviewed it, whatever its hints say. Say always, "
-            "or name the reviewer in origin.reviewed_by.",
+            "A tool of an MCP server is always held until somebody has reviewed it, whatever its hints say. "
+            "Say always, or name the reviewer in origin.reviewed_by.",
         )
     if contract.retry.retry_class == "safe" and contract.side_effect not in ("read", "idempotent"):
         yield Finding(

@@ -8,11 +8,15 @@ The connection is then made to the checked address, so a second DNS answer canno
 
 import ipaddress
 import queue
+import re
 import socket
 import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
+
+_ENTRY: Final = re.compile(r"(?:\[(?P<v6>[0-9a-f:.]+)\]|(?P<host>[^\[\]:]+))(?::(?P<port>[0-9]{1,5}))?", re.ASCII)
 
 type _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -35,13 +39,16 @@ class Endpoint:
     sockaddr: tuple[str, int]
 
 
-def permitted_endpoints(host: str, port: int, *, allowed: Iterable[str], deadline: float) -> list[Endpoint]:
+def permitted_endpoints(
+    host: str, port: int, *, allowed: Iterable[str], default_port: int, deadline: float
+) -> list[Endpoint]:
     """The addresses of `host` that the allow-list permits, in the resolver's order; never empty.
 
-    `host` is a name or an address without brackets; `allowed` holds `host:port` entries; `deadline` is in
-    `time.monotonic()` seconds and bounds the name look-up. Raises AddressRefused.
+    `host` is a name or an address without brackets; `allowed` holds `host:port` entries, an entry without a port means
+    `default_port`, the one of the scheme; `deadline` is in `time.monotonic()` seconds and bounds the name look-up.
+    Raises AddressRefused.
     """
-    listed = {_split(entry) for entry in allowed}
+    listed = {_split(entry, default_port) for entry in allowed}
     name = host.lower().rstrip(".")
     literal = _literal(name)
     if ((name if literal is None else str(literal)), port) not in listed:
@@ -64,12 +71,14 @@ def permitted_endpoints(host: str, port: int, *, allowed: Iterable[str], deadlin
     ]
 
 
-def _split(entry: str) -> tuple[str, int]:
-    """`host:port` or `[v6]:port` as (lower-case host or normal form of the address, port); no port is no match."""
-    host, _, port = entry.strip().lower().rpartition(":")
-    host = host.removeprefix("[").removesuffix("]").rstrip(".")
+def _split(entry: str, default_port: int) -> tuple[str, int]:
+    """`host`, `host:port` or `[v6]:port` as (lower-case host or normal form of the address, port)."""
+    found = _ENTRY.fullmatch(entry.strip().lower())
+    if found is None:
+        return entry, -1
+    host = (found["v6"] or found["host"]).rstrip(".")
     literal = _literal(host)
-    return (host if literal is None else str(literal)), int(port) if port.isascii() and port.isdigit() else -1
+    return (host if literal is None else str(literal)), int(found["port"] or default_port)
 
 
 def _literal(host: str) -> _Address | None:

@@ -76,15 +76,17 @@ def connect(
     port = parts.port or _PORTS[parts.scheme]
     try:
         endpoints = permitted_endpoints(
-            host, port, allowed=allowed_hosts, deadline=time.monotonic() + clock.left(timeout)
+            host,
+            port,
+            allowed=allowed_hosts,
+            default_port=_PORTS[parts.scheme],
+            deadline=time.monotonic() + clock.left(timeout),
         )
     except AddressRefused as refused:
         raise NotConnected(refused.code, refused.message) from None
     except TimeoutError:
         raise NotConnected("DEADLINE_PASSED", "The time for this call was over before it began.") from None
     plain = _connect_any(endpoints, clock, timeout, f"{host}:{port}")
-    # A request of a few hundred bytes goes out at once instead of waiting for an acknowledgement.
-    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return _start_tls(plain, host, clock, timeout, tls) if parts.scheme == "https" else plain
 
 
@@ -94,6 +96,8 @@ def _connect_any(endpoints: Sequence[Endpoint], clock: Clock, timeout: float, wh
         plain = socket.socket(endpoint.family, socket.SOCK_STREAM)
         try:
             plain.settimeout(clock.left(timeout))
+            # A request of a few hundred bytes goes out at once instead of waiting for an acknowledgement.
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             plain.connect(endpoint.sockaddr)
             return plain
         except TimeoutError:

@@ -12,7 +12,7 @@ from typing import Final
 from audit.core.jsondoor import Json, open_json_object
 from audit.core.refusal import NotFound, Refusal, Unavailable
 
-_TABLE: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_TABLE: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _SLUG: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 _LIMIT: Final = 32 * 1_048_576
 _MEMBERS: Final = 2_000_000
@@ -63,7 +63,7 @@ def _unavailable(table: str, why: str) -> Unavailable:
 
 
 def _singular(table: str) -> str:
-    return table.removesuffix("s").replace("_", " ")
+    return table.removesuffix("s").replace("_", " ").replace("-", " ")
 
 
 def _shown(key: str) -> str:

@@ -60,7 +60,9 @@ class LocalStripe:
     def create_charge(self, amount: int, currency: str = "aud", *, description: str = "") -> str:
         """The id of a paid charge of `amount` minor units."""
         form = {"amount": amount, "currency": currency, "source": "pm_card_visa"}
-        return str(self._send("POST", "/v1/charges", form | ({"description": description} if description else {}))["id"])
+        return str(
+            self._send("POST", "/v1/charges", form | ({"description": description} if description else {}))["id"]
+        )
 
     def charge(self, charge: str) -> dict[str, Any]:
         """What the server says about a charge."""

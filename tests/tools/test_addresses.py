@@ -11,7 +11,7 @@ from runs.tools.addresses import AddressRefused, permitted_endpoints
 
 
 def permitted(host: str, port: int, *allowed: str, seconds: float = 2.0) -> list[tuple[str, int]]:
-    found = permitted_endpoints(host, port, allowed=allowed, deadline=time.monotonic() + seconds)
+    found = permitted_endpoints(host, port, allowed=allowed, default_port=443, deadline=time.monotonic() + seconds)
     return [endpoint.sockaddr for endpoint in found]
 
 
@@ -31,6 +31,7 @@ def resolving(monkeypatch: pytest.MonkeyPatch, *answers: str) -> None:
         ("127.0.0.1", 80, ()),
         ("127.0.0.1", 80, ("127.0.0.1:81",)),
         ("127.0.0.1", 80, ("127.0.0.1",)),
+        ("127.0.0.1", 80, ("::1:80", "http://127.0.0.1:80", "")),
         ("127.0.0.1", 80, ("localhost:80",)),
         ("127.0.0.2", 80, ("127.0.0.1:80",)),
         ("api.example.com", 443, ("example.com:443", "*.example.com:443", "api.example.com.evil:443")),
@@ -46,6 +47,7 @@ def test_what_is_not_listed_by_host_and_port_is_refused(host: str, port: int, al
 
 def test_a_listed_address_is_permitted_and_its_spelling_does_not_matter() -> None:
     assert permitted("127.0.0.1", 80, "127.0.0.1:80") == [("127.0.0.1", 80)]
+    assert permitted("127.0.0.1", 443, "127.0.0.1") == [("127.0.0.1", 443)]
     assert permitted("::1", 80, "[0:0:0:0:0:0:0:1]:80") == [("::1", 80)]
     assert permitted("::ffff:127.0.0.1", 80, "[::ffff:127.0.0.1]:80") == [("127.0.0.1", 80)]
 

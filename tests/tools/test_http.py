@@ -1,12 +1,15 @@
 """What comes back from `send`, against a real server that misbehaves."""
 
 import gzip
+import threading
 import time
+import tracemalloc
 from collections.abc import Callable
 
 import pytest
 
 from audit.core.refusal import Conflict, Refusal
+from runs.tools.body import BadBody, BodyReader
 from runs.tools.http import HttpAnswer, OutboundRequest, Timeouts, send
 from tests.support.target import Behaviour, Target, Visit, closed_port, deaf_target
 
@@ -206,11 +209,18 @@ def test_an_interrupt_in_the_last_check_passes_through_and_no_frame_shows_the_cr
 
 
 def test_a_connection_reset_before_the_first_byte_was_written_is_before_any_effect() -> None:
-    def wait_for_reset() -> None:
+    checking = threading.Event()
+
+    def reset_during_the_check(visit: Visit) -> None:
+        checking.wait(5)
+        visit.reset()
+
+    def check() -> None:
+        checking.set()
         time.sleep(0.2)
 
-    with Target(Visit.reset, read_first=False) as target:
-        answer = ask(target, before_send=wait_for_reset)
+    with Target(reset_during_the_check, read_first=False) as target:
+        answer = ask(target, before_send=check)
     assert (answer.kind, answer.code) == ("not_sent", "NOT_SENT")
 
 
@@ -291,6 +301,18 @@ def test_a_target_that_does_not_read_a_large_request_is_unknown_and_ends_in_time
         answer = ask(target, form=(("note", "x" * 20_000_000),), timeouts=Timeouts(write=0.4))
     assert (answer.kind, answer.code) == ("lost", "CONNECTION_LOST")
     assert answer.duration_ms < 2_000
+
+
+def test_a_target_that_reads_slowly_cannot_stretch_the_write_past_the_total_deadline() -> None:
+    def sip(visit: Visit) -> None:
+        for _ in range(100):
+            visit.connection.recv(65_536)
+            time.sleep(0.02)
+
+    with Target(sip, read_first=False) as target:
+        answer = ask(target, form=(("note", "x" * 20_000_000),), seconds=0.5, timeouts=Timeouts(write=10))
+    assert (answer.kind, answer.code) == ("lost", "CONNECTION_LOST")
+    assert answer.duration_ms < 1_500
 
 
 @pytest.mark.parametrize(
@@ -403,6 +425,20 @@ def test_a_compressed_bomb_is_unpacked_only_to_the_cap() -> None:
     answer = answer_of(lambda visit: visit.answer(bomb, headers=("Content-Encoding: gzip",)), cap_bytes=100_000)
     assert (answer.code, answer.cut) == ("ANSWER_TOO_LARGE", True)
     assert time.monotonic() - started < 3
+
+
+def test_a_compressed_bomb_takes_no_more_memory_than_the_cap() -> None:
+    bomb = gzip.compress(b" " * 50_000_000, compresslevel=9)
+    tracemalloc.start()
+    try:
+        reader = BodyReader("gzip", 100_000)
+        with pytest.raises(BadBody) as refused:
+            reader.feed(bomb)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert refused.value.cut
+    assert peak < 1_000_000
 
 
 def test_compression_nobody_asked_for_is_understood_when_it_is_gzip_and_whole() -> None:

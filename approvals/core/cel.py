@@ -53,7 +53,8 @@ class Bindings:
     __slots__ = ("_size", "values")
 
     def __init__(self, values: Mapping[str, Mapping[str, Json] | None]) -> None:
-        self.values: dict[str, Mapping[str, Json]] = {name: value or {} for name, value in values.items()}
+        # Plain dicts, since the package takes no other mapping.
+        self.values: dict[str, dict[str, Json]] = {name: dict(value or {}) for name, value in values.items()}
         self._size: Size | None = None
 
     @property
@@ -111,7 +112,7 @@ def _evaluate(program: Program, bindings: Bindings) -> object:
     values = {name: bindings.values.get(name, {}) for name in program.variables}
     try:
         result = program.compiled.eval(data=values)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError, ValueError) as error:  # the last two for values that JSON does not have
         raise CelError(program.expression, _plain(str(error))) from None
     if result.type() == cel.Type.ERROR or result.type() == cel.Type.UNKNOWN:
         raise CelError(program.expression, _plain(str(result.value())))

@@ -22,6 +22,7 @@ _TOKENS = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _OPEN = {"(": ")", "[": "]", "{": "}"}
 _CLOSE = frozenset(_OPEN.values())
 
@@ -61,6 +62,9 @@ def tokens(expression: str) -> list[Token]:
     """The tokens of `expression`, spaces and comments left out. Raises `CelTextError`."""
     found: list[Token] = []
     position = 0
+    half = _SURROGATE.search(expression)
+    if half is not None:
+        raise CelTextError("half of a surrogate pair is no character", half.start())
     while position < len(expression):
         match = _TOKENS.match(expression, position)
         if match is None or match.lastgroup is None:

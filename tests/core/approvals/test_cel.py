@@ -93,6 +93,13 @@ def test_what_does_not_compile_is_refused_with_a_reason(expression):
     assert caught.value.problem
 
 
+def test_half_a_character_in_an_expression_or_a_value_is_an_error_and_no_crash():
+    with pytest.raises(CelError):
+        compile_bool("args.x == '\ud800'", NAMES)
+    with pytest.raises(CelError):
+        holds("args.x == 'a'", args={"x": "\ud800"})
+
+
 def test_a_refusal_at_save_says_where():
     with pytest.raises(CelError) as caught:
         compile_bool("args.amount > 1 &&\n  nope == 1", NAMES)

@@ -30,6 +30,9 @@ class Dispatch(models.Model):
     lease_until = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
     request_deadline = models.DateTimeField(null=True)
+    # What the effect was sent on: {"state", "names", "read_at"}. A later look-up asks where it was sent, whatever the
+    # reference tables say by then.
+    observed = models.JSONField(null=True)
     last_error = models.TextField(blank=True)
     created_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)

@@ -11,7 +11,8 @@ a checkpoint when one is due. After the commit, and robustly, a signal says that
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -22,16 +23,16 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from audit.core.actor import Actor
-from audit.core.refusal import NotFound
+from audit.core.refusal import Conflict, NotFound
 from audit.store import clock
 from runs.core.events import SCHEMA, Event
 from runs.core.kinds import FINAL_CALLS, CallState, CommandKind, EventKind
-from runs.core.reducer import REDUCERS, CallMachine, Command, State
+from runs.core.reducer import REDUCERS, CallMachine, Command, IllegalTransition, State
 from runs.core.replay import checkpoint_due
 from runs.core.status import detail, drain_due, quiescent_due, run_status
 from runs.models import Call, Checkpoint, Dispatch, Run
+from runs.selectors.history import folded
 from runs.signals import run_advanced
-from runs.store.history import folded
 
 # Which rows of work fit a call that stands somewhere. A live row of any other kind has nothing left to do.
 FITTING: Mapping[CallState, frozenset[str]] = {
@@ -96,6 +97,17 @@ class Appended:
         return self.loaded.seq
 
 
+@contextmanager
+def as_conflict() -> Iterator[None]:
+    """For verbs from outside: what the history does not allow is a conflict (409) with the reducer's own sentence."""
+    try:
+        yield
+    except IllegalTransition as error:
+        raise Conflict(
+            error.sentence, code="NOT_IN_THIS_STATE", detail={"stands": error.state, "tried": error.event}
+        ) from None
+
+
 def lock_run(run_id: UUID) -> Loaded:
     """Lock the head of a run and fold its history. Raises NotFound. Needs a transaction."""
     run = Run.objects.select_for_update().filter(pk=run_id).first()
@@ -123,25 +135,26 @@ def append(
     seq = _write(loaded, events, state, guard)
     run = loaded.run
     run.seq, run.status, run.detail = seq, run_status(state).value, detail(state)
-    moved = [call for call in state.calls.values() if loaded.state.calls.get(call.call_id) is not call]
+    moved = [call for call in state.calls.values() if loaded.state.calls.get(call.call_id) != call]
     rows = _write_calls(run, moved, loaded.state, at, answers or {})
     work = _write_dispatches(run, moved, commands, at)
     if checkpoint_due(seq, state):
         Checkpoint.objects.create(run=run, seq=seq, reducer_version=run.reducer_version, state=state.to_json(), at=at)
         state = state.checkpointed()
-    transaction.on_commit(
-        partial(
-            run_advanced.send_robust,
-            sender=Run,
-            run_id=run.id,
-            tenant_id=run.tenant_id,
-            seq=seq,
-            calls=rows,
-            work=work,
-        ),
-        robust=True,
-    )
+    _announce(run, seq, rows, work=work)
     return Appended(replace(loaded, state=state, seq=seq), commands)
+
+
+def tell_call(loaded: Loaded, call_id: str, answer: dict[str, Any]) -> None:
+    """Change what the agent is told of a call without an event: a look-up found nothing, so nothing has moved."""
+    Call.objects.filter(run=loaded.run, call_id=call_id).update(answer=answer, version=F("version") + 1)
+    rows = list(Call.objects.filter(run=loaded.run, call_id=call_id).values_list("id", "version"))
+    _announce(loaded.run, loaded.seq, rows, work=False)
+
+
+def _announce(run: Run, seq: int, calls: list[tuple[UUID, int]], *, work: bool) -> None:
+    hint = {"run_id": run.id, "tenant_id": run.tenant_id, "seq": seq, "calls": calls, "work": work}
+    transaction.on_commit(partial(run_advanced.send_robust, sender=Run, **hint), robust=True)
 
 
 def _fold(loaded: Loaded, facts: Facts, at: str, actor: Actor) -> tuple[list[Event], State, tuple[Command, ...]]:

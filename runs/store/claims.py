@@ -5,15 +5,18 @@ below is a conditional UPDATE whose row count is looked at, and `runs_append` ju
 What it does not prevent: a worker that was stopped after its last check from sending late; the kernel timer does.
 """
 
+import json
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
 from django.db import connection
+
+from audit.core.actor import Actor
 
 type DispatchKind = Literal["evaluate", "dispatch", "look_up", "timer"]
 KINDS: tuple[DispatchKind, ...] = ("evaluate", "dispatch", "look_up", "timer")
@@ -37,6 +40,20 @@ os.register_at_fork(after_in_child=_new_boot)
 def boot_id() -> str:
     """This process's identity as a worker: random, new with each start."""
     return _boot_id
+
+
+def system_actor(tenant_id: UUID | str, *, on_behalf_of: str = "") -> Actor:
+    """This process at work in a tenant, as events and audit entries name it; `on_behalf_of` whom the agent acts for."""
+    return Actor(
+        kind="system",
+        id=_boot_id,
+        name="Clearance",
+        tenant_id=str(tenant_id),
+        roles=frozenset(),
+        groups=frozenset(),
+        scopes=frozenset(),
+        on_behalf_of=on_behalf_of,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +130,29 @@ def close(claim: Claim, *, dead: bool = False, error: str = "") -> bool:
     )
 
 
-def mark_started(claim: Claim, *, started_at: datetime, request_deadline: datetime, lease_until: datetime) -> bool:
-    """Note beside the intent event that a request may be on its way. Under the head's lock; False: not ours."""
+def mark_started(
+    claim: Claim,
+    *,
+    started_at: datetime,
+    request_deadline: datetime,
+    lease_until: datetime,
+    observed: Mapping[str, Any] | None = None,
+) -> bool:
+    """Note beside the intent event that a request may be on its way. Under the head's lock; False: not ours.
+
+    `observed` is what the request is filled from, for a later look-up.
+    """
     return _changed(
-        "UPDATE runs_dispatch SET status = 'started', started_at = %s, request_deadline = %s, "
+        "UPDATE runs_dispatch SET status = 'started', started_at = %s, request_deadline = %s, observed = %s, "
         "lease_until = greatest(lease_until, %s) WHERE id = %s AND fence = %s AND status = 'claimed'",
-        [started_at, request_deadline, lease_until, claim.id, claim.fence],
+        [
+            started_at,
+            request_deadline,
+            None if observed is None else json.dumps(observed),
+            lease_until,
+            claim.id,
+            claim.fence,
+        ],
     )
 
 
@@ -159,13 +193,27 @@ class Expired:
     attempts: int
     max_attempts: int
     worker: str
+    lease_until: datetime
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether this was the last attempt. A timer only appends an event; it has no attempts to use up."""
+        return self.kind != "timer" and self.attempts >= self.max_attempts
+
+    def claim(self) -> Claim:
+        """The claim that its worker held. Over, so nothing is accepted by it; it names the attempt."""
+        return Claim(
+            self.id, self.run_id, self.call_pk, self.kind, self.fence, self.worker, self.attempts, self.max_attempts,
+            self.lease_until, self.lease_until,
+        )  # fmt: skip
 
 
 def expired(*, limit: int) -> list[Expired]:
     """Rows whose lease is over, oldest first. Read without a lock."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id, run_id, call_id, kind, status, fence, attempts, max_attempts, worker FROM runs_dispatch "
+            "SELECT id, run_id, call_id, kind, status, fence, attempts, max_attempts, worker, lease_until "
+            "FROM runs_dispatch "
             "WHERE status IN ('claimed', 'started') AND lease_until <= (SELECT clearance_now()) "
             "ORDER BY lease_until LIMIT %s",
             [limit],
@@ -181,7 +229,7 @@ def take_from_dead_worker(row: Expired) -> bool:
     """
     if row.status != "claimed":
         raise ValueError("only a claimed row can be tried again")
-    status = "dead" if row.attempts >= row.max_attempts else "ready"
+    status = "dead" if row.exhausted else "ready"
     return _changed(
         "UPDATE runs_dispatch SET status = %s, worker = '', lease_until = NULL, not_before = clearance_now(), "
         "last_error = %s, finished_at = CASE WHEN %s = 'dead' THEN clearance_now() END "

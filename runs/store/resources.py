@@ -28,6 +28,12 @@ def take(*, tenant_id: UUID, resource: str, dispatch_id: UUID) -> bool:
         return cursor.rowcount == 1
 
 
-def free(dispatch_id: UUID) -> None:
-    """Give up what this dispatch holds."""
-    ResourceLease.objects.filter(dispatch_id=dispatch_id).delete()
+def is_held(*, tenant_id: UUID, resource: str) -> bool:
+    """Whether a dispatch holds it now; asked before the target is, to spare it. Only `take` decides."""
+    return bool(resource) and ResourceLease.objects.filter(tenant_id=tenant_id, resource=resource).exists()
+
+
+def free(dispatch_id: UUID | str | None) -> None:
+    """Give up what this dispatch holds; None holds nothing."""
+    if dispatch_id is not None:
+        ResourceLease.objects.filter(dispatch_id=dispatch_id).delete()

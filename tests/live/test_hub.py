@@ -182,20 +182,26 @@ def test_two_hundred_waiters_hold_no_connection_and_a_query_beside_them_is_quick
             cursor.fetchone()
 
     async def scene():
-        waiters = [asyncio.create_task(hub.wait([("call", f"{ROW}{n}")], read, 4)) for n in range(200)]
-        await asyncio.sleep(2)
-        [(held,)] = owner_sql(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'clr_app'"
-        )
-        began = time.monotonic()
-        await asyncio.to_thread(_one_query)
-        took = time.monotonic() - began
+        waiters = [asyncio.create_task(hub.wait([("call", f"{ROW}{n}")], read, 6)) for n in range(200)]
+        held, took = [], []
+        for _ in range(20):
+            await asyncio.sleep(0.2)
+            held.append(await asyncio.to_thread(connections_of_the_application))
+            began = time.monotonic()
+            await asyncio.to_thread(_one_query)
+            took.append(time.monotonic() - began)
         await asyncio.gather(*waiters)
         return held, took
 
+    def connections_of_the_application():
+        return owner_sql(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'clr_app'"
+        )[0][0]
+
     held, took = asyncio.run(scene())
-    assert held <= 1  # the test's own
-    assert took < 0.5
+    assert min(held) <= 1  # the test's own; between two re-reads nobody holds any
+    assert max(held) <= 1 + hub.READERS  # and while they re-read, no more than the hub's few readers
+    assert sorted(took)[10] < 0.5
 
 
 def _one_query():

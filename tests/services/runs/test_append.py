@@ -17,7 +17,7 @@ from runs.models import Call, Checkpoint, Dispatch, Event, Run
 from runs.signals import run_advanced
 from runs.store import claims
 from runs.store.append import FenceLost, SequenceLost, append, lock_run
-from runs.store.history import facts, folded
+from runs.selectors.history import facts, folded
 from tests.support.histories import (
     SYSTEM,
     add,
@@ -60,7 +60,7 @@ def test_the_state_computed_while_appending_is_the_one_that_a_replay_gives():
     run_id = new_run()
     propose(run_id)
     appended = add(run_id, allowed())
-    assert replay(facts(run_id)) == appended.state
+    assert replay(fact for fact, _ in facts(run_id)) == appended.state
     assert folded(Run.objects.get(pk=run_id)) == appended.state
 
 
@@ -235,14 +235,14 @@ def test_a_long_history_is_checkpointed_and_reads_back_the_same_with_and_without
         add(run_id, (K.USER_STEERED, {"text": f"{n}"}))
     run = Run.objects.get(pk=run_id)
     assert Checkpoint.objects.filter(run=run).count() >= 1
-    assert folded(run) == replay(facts(run_id))
+    assert folded(run) == replay(fact for fact, _ in facts(run_id))
 
 
 def test_a_checkpoint_that_cannot_be_read_costs_time_and_nothing_else():
     run_id = new_run()
     run = Run.objects.get(pk=run_id)
     Checkpoint.objects.create(run=run, seq=run.seq, reducer_version=1, state={"version": 99}, at=clock.now())
-    assert folded(run) == replay(facts(run_id))
+    assert folded(run) == replay(fact for fact, _ in facts(run_id))
 
 
 def test_a_run_that_waits_is_checkpointed_less_often_than_it_waits():

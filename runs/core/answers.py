@@ -1,0 +1,50 @@
+"""What the agent is told of a call, in the forms of E3 and E4. Stored with the call's row in the event's transaction.
+
+    {"status", "outcome", "retry_safe", "result": {...}, "receipt": {...}}       a call that worked
+    {"status", "outcome", "retry_safe", "error": {...}}                          every other end, and *unknown*
+
+`status` is the call's state. `outcome` is what is known of the effect: none, committed or unknown. `retry_safe` is true
+only where sending the same call again cannot cause a second effect and may succeed.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from audit.core.refusal import Outcome
+
+type Answer = dict[str, Any]
+
+
+def worked(
+    *,
+    result: Mapping[str, Any] | None,
+    observed_at: str,
+    receipt: Mapping[str, Any],
+    read_only: bool,
+    problems: Sequence[str] = (),
+) -> Answer:
+    """A result. It comes from outside, so it is labelled with its source and never an instruction (E4).
+
+    `result` is a Labelled's `as_dict()`: {source, untrusted, cut, size_bytes, value, excerpt?}, or None when the effect
+    is proven and nothing fit to be shown is said about it. `receipt` is {reference, key, …}; `problems` are sentences.
+    """
+    outcome: Outcome = "none" if read_only else "committed"
+    answer: Answer = {
+        "status": "succeeded",
+        "outcome": outcome,
+        # The same call again is the same call and gets this answer; a call that only reads may also be made anew.
+        "retry_safe": read_only,
+        "result": None if result is None else {**result, "observed_at": observed_at},
+        "receipt": dict(receipt),
+    }
+    return answer | {"problems": list(problems)} if problems else answer
+
+
+def ended(status: str, error: Mapping[str, Any]) -> Answer:
+    """Any end but success, and *unknown*; `error` is a Refusal's `as_dict()`."""
+    return {
+        "status": status,
+        "outcome": error["outcome"],
+        "retry_safe": error["retry_safe"],
+        "error": dict(error),
+    }

@@ -1,0 +1,39 @@
+"""Hands on what other floors say after a commit: to workers ("there is work") and to live pages ("look again").
+
+Everything here is a hint (data rule 5). A receiver that fails is logged by the signal and changes nothing.
+"""
+
+from typing import Any
+from uuid import UUID
+
+from django.dispatch import receiver
+
+from approvals.signals import proposal_changed
+from runs.live import hints
+from runs.signals import run_advanced, work_waits
+
+
+@receiver(run_advanced)
+def run_has_advanced(
+    *, run_id: UUID, tenant_id: UUID, seq: int, calls: list[tuple[UUID, int]], work: bool, **_: Any
+) -> None:
+    """A run's history has grown."""
+    if work:
+        hints.wake(run_id)
+    hints.publish("run", tenant_id, run_id, seq)
+    for call_id, version in calls:
+        hints.publish("call", tenant_id, call_id, version)
+
+
+@receiver(work_waits)
+def work_has_waited(*, run_id: UUID, **_: Any) -> bool:
+    """The sweep has found rows that nobody took; whether workers could be told again."""
+    return hints.wake(run_id)
+
+
+@receiver(proposal_changed)
+def proposal_has_changed(*, tenant_id: UUID, proposal_id: UUID, version: int, run_id: UUID, **_: Any) -> None:
+    """A proposal was decided, held again, refreshed, …: its run may have a resolution to take up."""
+    hints.wake(run_id)
+    hints.publish("proposal", tenant_id, proposal_id, version)
+    hints.publish("inbox", tenant_id, tenant_id, version)

@@ -39,7 +39,7 @@ _KINDS = {
 }
 
 
-def effective_arguments(contract: Contract, arguments: Json | Absent) -> dict[str, Json]:
+def effective_arguments(contract: Contract, arguments: Any | Absent) -> dict[str, Any]:
     """The arguments after validation and defaults; a new object, the one that everything later works from.
 
     Unknown fields are refused, formats are asserted, defaults come only from plain `properties`, and the result is
@@ -61,7 +61,7 @@ def effective_arguments(contract: Contract, arguments: Json | Absent) -> dict[st
     return effective
 
 
-def _validate(contract: Contract, arguments: Json | Absent) -> None:
+def _validate(contract: Contract, arguments: Any) -> None:
     errors: list[tuple[str, str]] = []
     for error in contract.input_validator.iter_errors(arguments):
         errors.extend(_sentences(error))

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from cel_expr_python import cel
 
@@ -52,9 +53,9 @@ class Bindings:
 
     __slots__ = ("_size", "values")
 
-    def __init__(self, values: Mapping[str, Mapping[str, Json] | None]) -> None:
+    def __init__(self, values: Mapping[str, Mapping[str, Any] | None]) -> None:
         # Plain dicts, since the package takes no other mapping.
-        self.values: dict[str, dict[str, Json]] = {name: dict(value or {}) for name, value in values.items()}
+        self.values: dict[str, dict[str, Any]] = {name: dict(value or {}) for name, value in values.items()}
         self._size: Size | None = None
 
     @property

@@ -17,10 +17,8 @@ from approvals.core.contract_types import (
     Breaker,
     Check,
     Compare,
-    Contract,
     Cursor,
     Execute,
-    Finding,
     HttpAdapter,
     LookUp,
     Money,
@@ -31,6 +29,8 @@ from approvals.core.contract_types import (
     Request,
     Retry,
 )
+from approvals.core.contract_types import Contract as Contract
+from approvals.core.contract_types import Finding as Finding
 from approvals.core.schema_rules import compile_schema, schema_findings
 from approvals.core.schemas import load
 from audit.core.canonical import canonical_bytes, sha256_hex
@@ -45,7 +45,7 @@ MAX_FINDINGS = 200
 _DOCUMENT = jsonschema_rs.Draft202012Validator(CONTRACT_SCHEMA, validate_formats=True)
 
 
-def parse_contract(document: dict[str, Json]) -> Contract:
+def parse_contract(document: dict[str, Any]) -> Contract:
     """The contract that `document` describes.
 
     Raises `Invalid` with `detail.findings`, each with path, code and message: CONTRACT_INVALID, or
@@ -54,7 +54,7 @@ def parse_contract(document: dict[str, Json]) -> Contract:
     return _parse(canonical_bytes(document))
 
 
-def contract_findings(document: Json) -> list[Finding]:
+def contract_findings(document: Any) -> list[Finding]:
     """Everything that stands against `document`; empty if it can be admitted."""
     found = [
         Finding(pointer(list(error.instance_path)), "CONTRACT_SHAPE", _shape_message(error))

@@ -7,9 +7,10 @@ bytes recomputes the digest first: an edited row is then refused at display, dec
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from audit.core.canonical import canonical_bytes, sha256_hex
-from audit.core.jsondoor import Json, open_json
+from audit.core.jsondoor import open_json
 from audit.core.refusal import Conflict, Refusal
 
 FORMAT = 1
@@ -36,11 +37,11 @@ class CallFacts:
     contract_version: int
     target: str
     acting_user: str
-    arguments: dict[str, Json]
+    arguments: dict[str, Any]
 
 
 def call_bytes(
-    *, tool: str, contract_version: int, target: str, acting_user: str, arguments: Mapping[str, Json]
+    *, tool: str, contract_version: int, target: str, acting_user: str, arguments: Mapping[str, Any]
 ) -> bytes:
     """The RFC 8785 bytes of a call; `arguments` are the effective ones, after validation and defaults."""
     return canonical_bytes(
@@ -60,7 +61,7 @@ def digest(data: bytes) -> str:
     return sha256_hex(data)
 
 
-def parse_call_bytes(data: bytes) -> CallFacts:
+def parse_call_bytes(data: bytes | memoryview) -> CallFacts:
     """Read stored canonical bytes. Raises `Conflict` (CALL_DAMAGED) if they are not exactly the form that
     `call_bytes` writes: then somebody edited the row (S84)."""
     data = bytes(data)  # drivers hand out memoryviews
@@ -78,7 +79,7 @@ def parse_call_bytes(data: bytes) -> CallFacts:
     return CallFacts(**value)  # type: ignore[arg-type]
 
 
-def check_call_bytes(data: bytes, expected: str) -> CallFacts:
+def check_call_bytes(data: bytes | memoryview, expected: str) -> CallFacts:
     """`parse_call_bytes` after the digest of `data` was recomputed and found to be `expected`, the digest that was
     recorded with the call. Raises `Conflict` (DIGEST_MISMATCH or CALL_DAMAGED)."""
     if digest(bytes(data)) != expected:
@@ -107,7 +108,7 @@ def idempotency_key(run_id: str, step_id: str, tool: str, revision: int = 1) -> 
     return "clr_" + hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
-def snapshot_bytes(state: Mapping[str, Json] | None) -> bytes:
+def snapshot_bytes(state: Mapping[str, Any] | None) -> bytes:
     """The RFC 8785 bytes of the business state a call was judged on; None where the tool reads none."""
     return canonical_bytes({"state": None if state is None else dict(state)})
 
@@ -117,7 +118,7 @@ def snapshot_hash(data: bytes) -> str:
     return sha256_hex(data)
 
 
-def parse_snapshot(data: bytes) -> dict[str, Json] | None:
+def parse_snapshot(data: bytes | memoryview) -> dict[str, Any] | None:
     """The state in stored snapshot bytes. Raises `Conflict` (SNAPSHOT_DAMAGED) if they are not that form."""
     data = bytes(data)
     try:

@@ -6,6 +6,7 @@ contract's floor. Whatever errs denies, and nothing matching denies.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from approvals.core.admission import CHECK_NAMES
 from approvals.core.cel import Bindings, CelError, compile_bool, evaluate_bool
@@ -19,7 +20,6 @@ from approvals.core.policy_document import catalogue_findings as catalogue_findi
 from approvals.core.policy_document import load_policy as load_policy
 from approvals.core.policy_document import parse_policy as parse_policy
 from audit.core.actor import Actor
-from audit.core.jsondoor import Json
 from audit.core.refusal import Forbidden, Invalid, Refusal
 
 POLICY_ERROR = "policy_error"
@@ -37,9 +37,9 @@ class Request:
 
     tool: str
     contract: Contract
-    arguments: Mapping[str, Json]
-    state: Mapping[str, Json] | None
-    principal: Mapping[str, Json]
+    arguments: Mapping[str, Any]
+    state: Mapping[str, Any] | None
+    principal: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Verdict:
     approvers: tuple[Approver, ...] = ()
     expires_in_s: int = 0
 
-    def as_dict(self) -> dict[str, Json]:
+    def as_dict(self) -> dict[str, Any]:
         """JSON for a stored proposal or event."""
         return {
             "effect": self.effect,
@@ -76,32 +76,32 @@ class Verdict:
         return kind(self.message, code=self.code.upper(), detail=detail)
 
 
-def verdict_from(stored: Mapping[str, Json]) -> Verdict:
+def verdict_from(stored: Mapping[str, Any]) -> Verdict:
     """The verdict that `Verdict.as_dict` wrote. Raises KeyError or TypeError for anything else."""
-    matched: list[dict] = stored["matched"]  # type: ignore[assignment]
-    approvers: list[dict] = stored["approvers"]  # type: ignore[assignment]
     return Verdict(
-        effect=stored["effect"],  # type: ignore[arg-type]
+        effect=stored["effect"],
         code=str(stored["code"]),
         message=str(stored["message"]),
         rule_id=str(stored["rule_id"]),
-        policy_number=int(stored["policy_number"]),  # type: ignore[arg-type]
-        matched=tuple(Match(item["expression"], item["text"], tuple(item["values"].items())) for item in matched),
-        approvers=tuple(Approver(item["group"], item["count"]) for item in approvers),
-        expires_in_s=int(stored["expires_in_s"]),  # type: ignore[arg-type]
+        policy_number=int(stored["policy_number"]),
+        matched=tuple(
+            Match(item["expression"], item["text"], tuple(item["values"].items())) for item in stored["matched"]
+        ),
+        approvers=tuple(Approver(item["group"], item["count"]) for item in stored["approvers"]),
+        expires_in_s=int(stored["expires_in_s"]),
     )
 
 
-def principal_of(actor: Actor) -> dict[str, Json]:
+def principal_of(actor: Actor) -> dict[str, Any]:
     """What conditions may ask about who calls: `principal.kind`, `id`, `name`, `roles`, `groups`, `scopes`,
     `on_behalf_of` and `chain`."""
     return {
         "kind": actor.kind,
         "id": actor.id,
         "name": actor.name,
-        "roles": [*sorted(actor.roles)],
-        "groups": [*sorted(actor.groups)],
-        "scopes": [*sorted(actor.scopes)],
+        "roles": sorted(actor.roles),
+        "groups": sorted(actor.groups),
+        "scopes": sorted(actor.scopes),
         "on_behalf_of": actor.on_behalf_of,
         "chain": list(actor.chain),
     }

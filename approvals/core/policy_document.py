@@ -66,7 +66,7 @@ class Policy:
     canonical: bytes
 
     @property
-    def document(self) -> Json:
+    def document(self) -> Any:
         """The parsed form that is stored beside the source; a new copy at each look."""
         return open_json(self.canonical, limit=len(self.canonical) + 1, members=_MEMBERS)
 
@@ -87,7 +87,7 @@ def parse_policy(source: str | bytes, fmt: Format, *, number: int = 0) -> Policy
     return load_policy(document, number=number)
 
 
-def load_policy(document: Json, *, number: int) -> Policy:
+def load_policy(document: Any, *, number: int) -> Policy:
     """The policy of a stored document. Raises `Invalid` (POLICY_INVALID) if it is none: a row edited by hand must not
     decide anything."""
     return _load(canonical_bytes(document), number)

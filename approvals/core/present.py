@@ -7,6 +7,7 @@ Everything works on the canonical value, nothing is cut, and whatever came from 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from approvals.core.cel import Bindings, CelError, compile_value, evaluate
 from approvals.core.contract_types import Compare, Contract, Money
@@ -54,7 +55,7 @@ class CompareRow:
     problem: str = ""
 
 
-def sentence(contract: Contract, arguments: Mapping[str, Json], state: Mapping[str, Json] | None) -> list[Piece]:
+def sentence(contract: Contract, arguments: Mapping[str, Any], state: Mapping[str, Any] | None) -> list[Piece]:
     """The contract's sentence about this call. Pieces of the template itself have the kind "fixed"; a value that is not
     there gives one of the kind "unresolved", such as `unresolved: customer`."""
     names: dict[str, Json] = {"args": dict(arguments), "state": dict(state or {})}
@@ -73,7 +74,7 @@ def sentence(contract: Contract, arguments: Mapping[str, Json], state: Mapping[s
     return pieces
 
 
-def sentence_text(contract: Contract, arguments: Mapping[str, Json], state: Mapping[str, Json] | None) -> str:
+def sentence_text(contract: Contract, arguments: Mapping[str, Any], state: Mapping[str, Any] | None) -> str:
     """The sentence as one line for lists, mails and titles; what it hides is written [U+202E]."""
     return "".join(
         f"[{piece.text}]" if piece.kind in ("escape", "unresolved") else piece.text
@@ -81,7 +82,7 @@ def sentence_text(contract: Contract, arguments: Mapping[str, Json], state: Mapp
     )
 
 
-def argument_rows(contract: Contract, given: Json, effective: Mapping[str, Json]) -> list[Row]:
+def argument_rows(contract: Contract, given: Any, effective: Mapping[str, Any]) -> list[Row]:
     """Every effective argument as a row, in the order of the canonical bytes; lists and objects down to their values.
     `given` is what the agent sent, so that defaults are marked."""
     money = {place: item for item in contract.money for place in _places(item.amount, effective)}
@@ -91,15 +92,13 @@ def argument_rows(contract: Contract, given: Json, effective: Mapping[str, Json]
     ]
 
 
-def compare_rows(
-    contract: Contract, arguments: Mapping[str, Json], state: Mapping[str, Json] | None
-) -> list[CompareRow]:
+def compare_rows(contract: Contract, arguments: Mapping[str, Any], state: Mapping[str, Any] | None) -> list[CompareRow]:
     """The contract's before → after rows, by its own expressions over what the server read."""
     bindings = Bindings({"args": arguments, "state": state})
     return [_compare(row, bindings) for row in contract.presentation.compare]
 
 
-def primary_money(contract: Contract, arguments: Mapping[str, Json]) -> tuple[int | None, str]:
+def primary_money(contract: Contract, arguments: Mapping[str, Any]) -> tuple[int | None, str]:
     """The first amount of a call in minor units with its currency in capitals, for lists and sums; (None, "") if there
     is none."""
     for item in contract.money:
@@ -110,7 +109,7 @@ def primary_money(contract: Contract, arguments: Mapping[str, Json]) -> tuple[in
     return None, ""
 
 
-def hides_anything(contract: Contract, arguments: Mapping[str, Json], state: Mapping[str, Json] | None) -> bool:
+def hides_anything(contract: Contract, arguments: Mapping[str, Any], state: Mapping[str, Any] | None) -> bool:
     """True if any text of the call, or of its sentence, hides or imitates something."""
     rows = argument_rows(contract, dict(arguments), arguments)
     line = sentence(contract, arguments, state)
@@ -221,7 +220,7 @@ def _sent(given: Json, path: list[str | int]) -> bool:
     return True
 
 
-def _places(template: str, arguments: Mapping[str, Json]) -> list[str]:
+def _places(template: str, arguments: Mapping[str, Any]) -> list[str]:
     """The pointers in `arguments` that a pointer with `*` stands for."""
     found: list[tuple[list[str | int], Json]] = [([], dict(arguments))]
     for part in split_pointer(template):
@@ -235,7 +234,7 @@ def _places(template: str, arguments: Mapping[str, Json]) -> list[str]:
     return [pointer(path) for path, _ in found]
 
 
-def _argument_currency(money: Money | None, path: list[str | int], arguments: Mapping[str, Json]) -> str | None:
+def _argument_currency(money: Money | None, path: list[str | int], arguments: Mapping[str, Any]) -> str | None:
     """The currency of an amount at `path`; the stars of its pointer take the amount's own indexes. "" if it is not
     there, None if the place is no money."""
     if money is None:
@@ -246,7 +245,7 @@ def _argument_currency(money: Money | None, path: list[str | int], arguments: Ma
     return currency if isinstance(currency, str) else ""
 
 
-def _at(arguments: Mapping[str, Json], place: str) -> object:
+def _at(arguments: Mapping[str, Any], place: str) -> object:
     try:
         return follow(arguments, place)
     except KeyError:

@@ -6,6 +6,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from audit.core.canonical import canonical_bytes
 from audit.core.jsondoor import Json
@@ -40,7 +41,7 @@ def placeholders(template: Json) -> list[Placeholder]:
     return [place for text in _texts(template) for place in _placeholders(text)]
 
 
-def render(template: Json, names: Mapping[str, Json]) -> Json:
+def render(template: Any, names: Mapping[str, Any]) -> Any:
     """`template` with its placeholders filled from `names`.
 
     A text that is one whole placeholder keeps the value's JSON type; inside other text a value must be a text, a
@@ -52,12 +53,12 @@ def render(template: Json, names: Mapping[str, Json]) -> Json:
     return value
 
 
-def render_text(template: str, names: Mapping[str, Json]) -> str:
+def render_text(template: str, names: Mapping[str, Any]) -> str:
     """A text template as text, whatever the type of a value that fills it alone. Raises like `render`."""
     return _fill(template, names, _as_text)
 
 
-def render_path(template: str, names: Mapping[str, Json]) -> str:
+def render_path(template: str, names: Mapping[str, Any]) -> str:
     """A URL path: every value percent-encoded, so that it stays inside its own segment.
 
     Raises like `render`, and TEMPLATE_VALUE for an empty value, `.` or `..`, which would name another place.
@@ -88,7 +89,7 @@ def _placeholders(text: str) -> Iterator[Placeholder]:
         yield Placeholder(tuple(name.rstrip("?").split(".")), name.endswith("?"))
 
 
-def _render(template: Json, names: Mapping[str, Json]) -> Json | _Absent:
+def _render(template: Json, names: Mapping[str, Any]) -> Json | _Absent:
     if isinstance(template, str):
         whole = _PLACE.fullmatch(template)
         if whole is not None and whole.group(1) is not None:
@@ -103,7 +104,7 @@ def _render(template: Json, names: Mapping[str, Json]) -> Json | _Absent:
     return template
 
 
-def _fill(template: str, names: Mapping[str, Json], write: Callable[[Placeholder, Json], str]) -> str:
+def _fill(template: str, names: Mapping[str, Any], write: Callable[[Placeholder, Json], str]) -> str:
     def one(match: re.Match[str]) -> str:
         if match.group() == "$${":
             return "${"
@@ -114,7 +115,7 @@ def _fill(template: str, names: Mapping[str, Json], write: Callable[[Placeholder
     return _PLACE.sub(one, template)
 
 
-def _look_up(place: Placeholder, names: Mapping[str, Json]) -> Json | _Absent:
+def _look_up(place: Placeholder, names: Mapping[str, Any]) -> Json | _Absent:
     value: object = names
     for part in place.path:
         if isinstance(value, Mapping) and part in value:

@@ -4,11 +4,10 @@ import hashlib
 
 import rfc8785
 
-from audit.core.jsondoor import Json
 from audit.core.refusal import Invalid
 
 
-def canonical_bytes(value: Json) -> bytes:
+def canonical_bytes(value: object) -> bytes:
     """The RFC 8785 form of a JSON value, as UTF-8 bytes.
 
     Raises `Invalid` (NOT_CANONICAL) for what has no such form: NaN, infinities, integers beyond ±(2^53-1), lone

@@ -8,7 +8,7 @@ works on that value, so what is shown, hashed and executed cannot differ by a re
 
 import re
 from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]  # typeshed forgets it
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from audit.core.pointers import pointer
 from audit.core.refusal import Invalid, TooLarge
@@ -55,7 +55,7 @@ def open_json(raw: bytes, *, limit: int = BODY_LIMIT, members: int = MEMBER_LIMI
     return _Reader(text, members).read()
 
 
-def open_json_object(raw: bytes, *, limit: int = BODY_LIMIT, members: int = MEMBER_LIMIT) -> dict[str, Json]:
+def open_json_object(raw: bytes, *, limit: int = BODY_LIMIT, members: int = MEMBER_LIMIT) -> dict[str, Any]:
     """`open_json` for a body that must be an object; anything else is `Invalid` (JSON_NOT_OBJECT)."""
     value = open_json(raw, limit=limit, members=members)
     if not isinstance(value, dict):

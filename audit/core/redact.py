@@ -5,6 +5,7 @@ Redaction makes a copy for events, pages and audit entries. The digest is always
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from audit.core.jsondoor import Json
 from audit.core.pointers import split_pointer
@@ -59,7 +60,7 @@ _IN_TEXT: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 
 
-def redact(value: Json, paths: Sequence[str]) -> Json:
+def redact(value: Any, paths: Sequence[str]) -> Any:
     """A copy of `value` in which everything that `paths` name is `[redacted]`.
 
     A path is a JSON pointer whose parts may be `*` (any index or member) and `**` (any number of levels). A path that
@@ -93,7 +94,7 @@ def _below(paths: list[list[str]], part: str) -> list[list[str]]:
     return below
 
 
-def redact_secrets(value: Json) -> Json:
+def redact_secrets(value: Any) -> Any:
     """A copy without what looks like a secret: by member name at any depth, and by known token shapes in any text."""
     if isinstance(value, str):
         return redact_text(value)
@@ -117,7 +118,7 @@ def redact_text(text: str) -> str:
     return text
 
 
-def redact_for_audit(value: Json, paths: Sequence[str]) -> Json:
+def redact_for_audit(value: Any, paths: Sequence[str]) -> Any:
     """What an audit entry may keep of `value`: the tool's own redaction paths, then secrets by name and shape."""
     return redact_secrets(redact(value, paths))
 

@@ -1,7 +1,7 @@
 """Every refusal of the product, in the one form that a model, a program and a page can read (E3)."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 type Outcome = Literal["none", "committed", "unknown"]
 
@@ -33,7 +33,7 @@ class Refusal(Exception):
         alternatives: Sequence[str] = (),
         outcome: Outcome = "none",
         retry_safe: bool | None = None,
-        detail: Mapping[str, object] | None = None,
+        detail: Mapping[str, Any] | None = None,
     ) -> None:
         self.code = code or self.default_code
         self.message = message or self.default_message
@@ -43,7 +43,7 @@ class Refusal(Exception):
         self.alternatives: list[str] = list(alternatives)
         self.outcome: Outcome = outcome
         self.retry_safe = self.default_retry_safe if retry_safe is None else retry_safe
-        self.detail: dict[str, object] = dict(detail or {})
+        self.detail: dict[str, Any] = dict(detail or {})
         super().__init__(self.message)
 
     def __str__(self) -> str:
@@ -53,9 +53,9 @@ class Refusal(Exception):
         # An exception with keyword-only fields loses them when it is pickled between processes unless told how.
         return _rebuild, (type(self), self.__dict__.copy())
 
-    def as_dict(self) -> dict[str, object]:
+    def as_dict(self) -> dict[str, Any]:
         """The E3 form: JSON types only; `detail` only when there is some."""
-        form: dict[str, object] = {
+        form: dict[str, Any] = {
             "code": self.code,
             "message": self.message,
             "missing": list(self.missing),

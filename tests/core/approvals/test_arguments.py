@@ -1,6 +1,7 @@
 """Effective arguments: what is validated, filled, shown, hashed and executed is one value (S2, S3, S14, rule 13)."""
 
 import copy
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from audit.core.jsondoor import open_json
 from audit.core.refusal import Invalid, TooLarge
 from tests.core.approvals.documents import refund
 
-GOOD = {"order_id": "ord_1029", "amount": 4500}
+GOOD: dict[str, Any] = {"order_id": "ord_1029", "amount": 4500}
 NOTE = "/input_schema/properties/note"
 
 
@@ -181,7 +182,7 @@ def test_the_bytes_that_are_hashed_hold_the_defaults_that_were_filled():
         {"order_id": st.from_regex(r"\Aord_[0-9]{1,12}\Z"), "amount": st.integers(1, 10_000_000)},
         optional={
             "currency": st.from_regex(r"\A[A-Z]{3}\Z"),
-            "note": st.text(st.characters(exclude_categories=("Cs",)), max_size=50),
+            "note": st.text(st.characters(exclude_categories=["Cs"]), max_size=50),
             "notify": st.fixed_dictionaries({}, optional={"customer": st.booleans()}),
         },
     )

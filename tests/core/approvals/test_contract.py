@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import time
+from typing import Any
 
 import jsonschema_rs
 import pytest
@@ -20,8 +21,8 @@ def test_the_demo_contracts_are_admitted_with_every_field_they_declare():
     contract = refund()
     assert (contract.name, contract.side_effect, contract.settle_after_ms) == ("refund_order", "irreversible", 2000)
     assert contract.retry.retry_class == "before_effect"
-    assert contract.adapter.reference.alias == "order"
-    assert contract.adapter.look_up.cursor.from_pointer == "/id"
+    adapter: Any = contract.adapter
+    assert (adapter.reference.alias, adapter.look_up.cursor.from_pointer) == ("order", "/id")
     assert contract.presentation.compare[0].money == "state.currency"
     assert [check.code for check in contract.checks] == ["CURRENCY_DIFFERS", "AMOUNT_EXCEEDS_LEFT"]
     reading = parse_contract(read_document())
@@ -42,7 +43,7 @@ def test_a_contract_cannot_be_changed_through_the_document_it_came_from():
     assert contract.input_schema["additionalProperties"] is False
     assert again.input_schema["additionalProperties"] is False
     with pytest.raises(dataclasses.FrozenInstanceError):
-        contract.approval = "never"
+        contract.approval = "never"  # type: ignore[misc]
 
 
 def test_equal_documents_have_one_digest_and_any_change_has_another():
@@ -55,7 +56,7 @@ def test_what_is_no_contract_at_all_is_refused_with_findings(document):
     assert contract_findings(document)
 
 
-WRONG_SHAPE = {
+WRONG_SHAPE: dict[str, list[Any]] = {
     "/name": ["Refund", "r", "refund order", "1refund", "refund-order", "réfund", "r" * 65, ""],
     "/side_effect": ["harmless", None],
     "/approval": ["sometimes"],
@@ -87,7 +88,7 @@ def test_a_document_of_the_wrong_shape_is_refused_at_its_place(place, value):
     assert {finding["code"] for finding in caught.value.detail["findings"]} == {"CONTRACT_SHAPE"}
 
 
-OBJECT = {"type": "object", "additionalProperties": False}
+OBJECT: dict[str, Any] = {"type": "object", "additionalProperties": False}
 NOTE = "/input_schema/properties/note"
 INPUT = [
     ({NOTE: {"type": "object"}}, NOTE, "SCHEMA_OPEN"),
@@ -158,7 +159,7 @@ def test_an_input_schema_that_is_open_foreign_or_ambiguous_is_refused_at_its_pla
 
 
 def test_a_schema_nested_too_deep_or_doubling_through_references_is_refused():
-    deep = {"type": "string"}
+    deep: dict[str, Any] = {"type": "string"}
     for _ in range(40):
         deep = {**OBJECT, "properties": {"a": deep}}
     assert any(code == "SCHEMA_TOO_DEEP" for _, code in codes(refund_document({NOTE: deep})))

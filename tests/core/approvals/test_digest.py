@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ from approvals.core.digest import (
 from audit.core.refusal import Conflict
 from tests.vectors import load
 
-CALL = {
+CALL: dict[str, Any] = {
     "tool": "refund_order",
     "contract_version": 1,
     "target": "payments/order/ord_1",
@@ -103,7 +104,7 @@ def test_the_key_is_the_same_for_the_same_step_and_another_for_every_other():
 
 @given(
     st.lists(
-        st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",)), min_size=1), min_size=6, max_size=6
+        st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1), min_size=6, max_size=6
     )
 )
 def test_two_different_steps_never_share_a_key_by_shifting_letters(parts):

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,7 +26,7 @@ from audit.core.refusal import Forbidden, Invalid
 from tests.core.approvals.documents import read_document, refund
 
 FINANCE = [{"group": "finance", "count": 1}]
-STATE = {"amount": 12_000, "refunded": 0, "left": 12_000, "currency": "AUD", "customer": "Anna Berg"}
+STATE: dict[str, Any] = {"amount": 12_000, "refunded": 0, "left": 12_000, "currency": "AUD", "customer": "Anna Berg"}
 AGENT = Actor("agent", "a1", "Shop agent", "t1", frozenset(), frozenset(), frozenset({"refunds:write"}), via="token")
 
 

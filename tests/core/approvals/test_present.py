@@ -1,6 +1,7 @@
 """A call as text for people: whole, canonical, with nothing hidden (S3, S12, S13, S14, S83)."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,9 +23,15 @@ from approvals.core.present import (
 )
 from tests.core.approvals.documents import refund
 
-STATE = {"amount": 12_000, "refunded": 1_000, "left": 11_000, "currency": "aud", "customer": "Anna Berg"}
-GIVEN = {"order_id": "ord_1029", "amount": 4_500}
-EFFECTIVE = effective_arguments(refund(), GIVEN)
+STATE: dict[str, Any] = {
+    "amount": 12_000,
+    "refunded": 1_000,
+    "left": 11_000,
+    "currency": "aud",
+    "customer": "Anna Berg",
+}
+GIVEN: dict[str, Any] = {"order_id": "ord_1029", "amount": 4_500}
+EFFECTIVE: dict[str, Any] = effective_arguments(refund(), GIVEN)
 
 
 def shown(pieces):

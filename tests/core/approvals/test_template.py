@@ -1,5 +1,7 @@
 """Placeholders: a dotted look-up and nothing else."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from approvals.core.template import Placeholder, placeholders, render, render_path, render_text
 from audit.core.refusal import Invalid
 
-NAMES = {
+NAMES: dict[str, Any] = {
     "args": {"amount": 4500, "half": 0.5, "note": "a b&c=d", "list": [{"x": 1}], "gift": False, "nothing": None},
     "order": {"charge": "ch_1"},
     "key": "clr_1",

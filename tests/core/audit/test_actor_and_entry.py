@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
@@ -74,7 +75,7 @@ def test_every_field_of_an_entry_is_in_its_bytes():
     entry = entry_by(ANNA, at=AT, action="a.b", object_type="run", object_id="r")
     for field in dataclasses.fields(entry):
         if field.name == "at":
-            other: object = AT + timedelta(microseconds=1)
+            other: Any = AT + timedelta(microseconds=1)
         elif field.name == "detail":
             other = {"x": 1}
         else:

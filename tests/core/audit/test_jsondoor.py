@@ -4,6 +4,7 @@ import contextlib
 import json
 import math
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from tests.vectors import load
 
 VECTORS = load("json_door")
 
-texts = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"))
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 numbers = st.integers(-SAFE_INTEGER, SAFE_INTEGER) | st.floats(-1e15, 1e15, allow_nan=False).filter(
     lambda number: not number.is_integer()
 )
@@ -45,7 +46,7 @@ def test_a_bad_document_is_refused_with_its_code_and_place(document, code, path)
 
 
 def test_whole_numbers_come_out_as_integers_so_that_one_and_one_point_zero_are_the_same_value():
-    value = open_json(b"[1, 1.0, 10e-1, 0.5]")
+    value: Any = open_json(b"[1, 1.0, 10e-1, 0.5]")
     assert [type(item) for item in value] == [int, int, int, float]
 
 
@@ -80,7 +81,7 @@ def test_more_members_than_the_limit_are_refused(document):
 
 
 def test_exactly_as_many_members_as_the_limit_pass():
-    assert len(open_json(json.dumps(list(range(MEMBER_LIMIT))).encode())) == MEMBER_LIMIT
+    assert open_json(json.dumps(list(range(MEMBER_LIMIT))).encode()) == list(range(MEMBER_LIMIT))
 
 
 def test_a_body_over_the_limit_is_too_large_and_one_at_the_limit_is_not():

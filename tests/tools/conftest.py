@@ -8,9 +8,14 @@ from typing import Any
 
 import pytest
 
+from audit.core.jsondoor import Json
 from runs.tools.adapter import HttpTool
 from tests.support.contracts import demo_contract
-from tests.support.stripe import KEY, LocalStripe
+from tests.support.stripe import KEY as STRIPE_KEY
+from tests.support.stripe import LocalStripe
+
+KEY = "clr_0123456789abcdef0123456789abcdef01234567"
+"""A key of ours as it goes downstream."""
 
 type Change = Callable[[dict[str, Any]], object]
 
@@ -48,7 +53,7 @@ class Shop:
     def tool(self, name: str = "refund_order", *, host: str = "", change: Change | None = None) -> HttpTool:
         return HttpTool(
             demo_contract(name, host or self.stripe.host, change),
-            credential=lambda: KEY,
+            credential=lambda: STRIPE_KEY,
             reference_dir=self.folder,
             tenant_slug="acme",
         )
@@ -62,3 +67,8 @@ def shop(stripe: LocalStripe, tmp_path: Path) -> Shop:
 def soon(seconds: float = 10.0) -> float:
     """A deadline for a test."""
     return time.monotonic() + seconds
+
+
+def arguments(order: str, amount: int = 50_00, currency: str = "AUD", **more: Json) -> dict[str, Json]:
+    """Effective arguments of a refund."""
+    return {"order_id": order, "amount": amount, "currency": currency, "notify": True, **more}

@@ -1,34 +1,27 @@
 """The three operations of the demo's tools against a real payment server."""
 
-import time
 from pathlib import Path
 
 import pytest
 
-from approvals.core.cel import Bindings, compile_bool, evaluate_bool
+from approvals.core.policy import Request, evaluate, parse_policy
+from audit.core.jsondoor import Json
 from audit.core.refusal import Conflict, Invalid, NotFound, Refusal, Unavailable
 from runs.tools.adapter import HttpTool
 from runs.tools.outcome import Observation
 from tests.support.contracts import demo_contract
-from tests.support.stripe import KEY as STRIPE_KEY
-from tests.support.stripe import LocalStripe
 from tests.support.target import Target, closed_port
-from tests.tools.conftest import Shop, soon
+from tests.tools.conftest import KEY, Shop, arguments, soon
 
-KEY = "clr_0123456789abcdef0123456789abcdef01234567"
-
-
-def arguments(order: str, amount: int = 50_00, currency: str = "AUD", **more: object) -> dict[str, object]:
-    return {"order_id": order, "amount": amount, "currency": currency, "notify": True, **more}
+EVERYTHING_ASKS = parse_policy(
+    "{version: 1, rules: [{id: refund, tool: '*', effect: ask, approvers: [{group: finance, count: 1}]}]}", "yaml"
+)
 
 
-def refused_by(tool: HttpTool, args: dict[str, object], state: dict[str, object]) -> str:
-    """The code of the first check that is false; "" if all are true."""
-    for check in tool.contract.checks:
-        bindings = Bindings({"args": args, "state": state, "principal": {}})  # type: ignore[dict-item]
-        if not evaluate_bool(compile_bool(check.when, ("args", "state", "principal")), bindings):
-            return check.code
-    return ""
+def refused_by(tool: HttpTool, args: dict[str, Json], state: dict[str, Json]) -> str:
+    """The code of the contract's check that refuses this call; "" if it would be held for people."""
+    verdict = evaluate(EVERYTHING_ASKS, Request("refund_order", tool.contract, args, state, {}))
+    return "" if verdict.effect == "ask" else verdict.code
 
 
 # --- read state ----------------------------------------------------------------------------------------------------
@@ -162,12 +155,12 @@ def test_the_target_takes_more_than_is_left_so_the_check_that_refuses_it_is_ours
     tool = shop.tool()
     args = arguments(order, 250_00)
     seen = tool.read_state(args, deadline=soon())
-    assert refused_by(tool, args, seen.state) == "AMOUNT_EXCEEDS_LEFT"  # type: ignore[arg-type]
+    assert refused_by(tool, args, seen.state) == "AMOUNT_EXCEEDS_LEFT"
     # If nothing of ours refused it, the target would pay out two and a half times what was paid.
     assert tool.execute(args, observation=seen, key=KEY, deadline=soon()).status == "succeeded"
     after = tool.read_state(args, deadline=soon())
     assert after.state["left"] == -150_00
-    assert refused_by(tool, arguments(order, 1), after.state) == "AMOUNT_EXCEEDS_LEFT"  # type: ignore[arg-type]
+    assert refused_by(tool, arguments(order, 1), after.state) == "AMOUNT_EXCEEDS_LEFT"
 
 
 def test_exactly_what_is_left_passes_the_checks_and_another_currency_does_not(shop: Shop) -> None:
@@ -175,9 +168,9 @@ def test_exactly_what_is_left_passes_the_checks_and_another_currency_does_not(sh
     tool = shop.tool()
     shop.stripe.refund(shop.charge(order), 30_00)
     state = tool.read_state(arguments(order), deadline=soon()).state
-    assert refused_by(tool, arguments(order, 70_00, "EUR"), state) == ""  # type: ignore[arg-type]
-    assert refused_by(tool, arguments(order, 70_01, "EUR"), state) == "AMOUNT_EXCEEDS_LEFT"  # type: ignore[arg-type]
-    assert refused_by(tool, arguments(order, 70_00, "AUD"), state) == "CURRENCY_MISMATCH"  # type: ignore[arg-type]
+    assert refused_by(tool, arguments(order, 70_00, "EUR"), state) == ""
+    assert refused_by(tool, arguments(order, 70_01, "EUR"), state) == "AMOUNT_EXCEEDS_LEFT"
+    assert refused_by(tool, arguments(order, 70_00, "AUD"), state) == "CURRENCY_MISMATCH"
 
 
 def test_an_amount_the_target_refuses_is_a_known_refusal_with_its_words_kept_as_evidence(shop: Shop) -> None:
@@ -309,104 +302,6 @@ def test_a_read_that_does_not_fit_its_output_schema_gives_no_result_to_trust(sho
     assert (outcome.status, outcome.code) == ("unknown", "RESULT_INVALID")
 
 
-# --- look-up -------------------------------------------------------------------------------------------------------
-
-
-def without_limit(document: dict) -> None:  # type: ignore[type-arg]
-    del document["adapter"]["look_up"]["request"]["query"]["limit"]
-
-
-def test_a_key_that_took_effect_is_found_with_its_receipt(shop: Shop) -> None:
-    order = shop.order(189_00)
-    tool = shop.tool()
-    reference = shop.stripe.refund(shop.charge(order), 50_00, key=KEY)
-    shop.stripe.refund(shop.charge(order), 10_00, key="clr_another")
-    shop.stripe.refund(shop.charge(order), 10_00)
-    found = tool.look_up(arguments(order), key=KEY, deadline=soon())
-    assert (found.status, found.count, found.complete, found.reference) == ("found", 1, True, reference)
-    assert found.result is not None
-    assert found.result.value == {"refund_id": reference, "amount": 50_00, "currency": "aud", "status": "succeeded"}
-
-
-def test_thirty_refunds_on_one_charge_are_all_found_over_pages_of_ten(shop: Shop) -> None:
-    order = shop.order(3_000_00)
-    charge = shop.charge(order)
-    keys = [f"clr_{number:02}" for number in range(30)]
-    references = {key: shop.stripe.refund(charge, 100, key=key) for key in keys}
-    tool = shop.tool(change=without_limit)
-    for key in keys:
-        found = tool.look_up(arguments(order), key=key, deadline=soon())
-        assert (found.status, found.reference, found.pages) == ("found", references[key], 3)
-    nothing = tool.look_up(arguments(order), key="clr_30", deadline=soon())
-    assert (nothing.status, nothing.count, nothing.complete, nothing.pages) == ("nothing", 0, True, 3)
-
-
-def test_refunds_made_between_two_pages_hide_none_that_was_there_before(shop: Shop) -> None:
-    order = shop.order(3_000_00)
-    charge = shop.charge(order)
-    wanted = shop.stripe.refund(charge, 100, key=KEY)
-    for _ in range(14):
-        shop.stripe.refund(charge, 100)
-    time.sleep(1.1)  # the server sorts by whole seconds, newest first, and within a second oldest first
-    for _ in range(10):
-        shop.stripe.refund(charge, 100)
-    asked: list[int] = []
-
-    def credential() -> str:
-        asked.append(len(asked))
-        for _ in range(4):  # somebody refunds at the payment server's own console before each page
-            shop.stripe.refund(charge, 100)
-        return STRIPE_KEY
-
-    tool = HttpTool(
-        shop.tool(change=without_limit).contract, credential=credential, reference_dir=shop.folder, tenant_slug="acme"
-    )
-    found = tool.look_up(arguments(order), key=KEY, deadline=soon())
-    assert (found.status, found.reference, found.complete) == ("found", wanted, True)
-    assert len(asked) == found.pages > 2
-
-
-def test_a_duplicate_far_apart_is_seen_across_pages(shop: Shop) -> None:
-    order = shop.order(3_000_00)
-    charge = shop.charge(order)
-    shop.stripe.refund(charge, 100, key=KEY)
-    for number in range(25):
-        shop.stripe.refund(charge, 100, key=f"clr_{number}")
-    shop.stripe.refund(charge, 100, key=KEY)
-    found = shop.tool(change=without_limit).look_up(arguments(order), key=KEY, deadline=soon())
-    assert (found.status, found.count, found.complete) == ("duplicate", 2, True)
-
-
-def test_the_question_goes_where_the_effect_was_sent_even_if_the_table_says_another_charge_now(shop: Shop) -> None:
-    order = shop.order(189_00)
-    tool = shop.tool()
-    seen = tool.read_state(arguments(order), deadline=soon())
-    tool.execute(arguments(order), observation=seen, key=KEY, deadline=soon())
-    shop.orders[order]["charge"] = shop.stripe.create_charge(189_00)
-    shop.stripe.write_orders(shop.folder, "acme", shop.orders)
-    assert tool.look_up(arguments(order), key=KEY, deadline=soon(), observation=seen).status == "found"
-    assert tool.look_up(arguments(order), key=KEY, deadline=soon()).status == "nothing"
-
-
-def test_a_look_up_that_cannot_reach_the_target_is_inconclusive_and_never_nothing(
-    shop: Shop, stripe: LocalStripe
-) -> None:
-    order = shop.order(189_00)
-    tool = shop.tool()
-    stripe.stop()
-    try:
-        found = tool.look_up(arguments(order), key=KEY, deadline=soon())
-    finally:
-        stripe.start()
-    assert (found.status, found.complete, found.code) == ("inconclusive", False, "CONNECT_FAILED")
-
-
-def test_a_look_up_of_an_order_that_is_no_longer_in_the_table_is_inconclusive(shop: Shop) -> None:
-    shop.order(189_00)
-    found = shop.tool().look_up(arguments("ord_1"), key=KEY, deadline=soon())
-    assert (found.status, found.code) == ("inconclusive", "NOT_FOUND")
-
-
 # --- postcondition -------------------------------------------------------------------------------------------------
 
 
@@ -420,7 +315,7 @@ def test_the_postcondition_holds_after_a_refund_and_not_before(shop: Shop) -> No
     result = outcome.result.value
     assert isinstance(result, dict)
 
-    def holds(state: dict[str, object]) -> bool | None:
+    def holds(state: dict[str, Json]) -> bool | None:
         return tool.postcondition_holds(
             arguments(order),
             before=before.state,

@@ -1,8 +1,8 @@
 """Secrets of agents and refresh tokens: made here, shown once, kept only as hashes (E5).
 
 Both are 256 random bits, so one SHA-256 is the right hash: there is nothing to guess that a slow hash could slow down,
-while Argon2 at the token endpoint would cost 50 ms and 64 MB for every exchange and every attack. People's passwords,
-which can be guessed, are Argon2 (settings.PASSWORD_HASHERS).
+while Argon2 as Django sets it would cost 100 MB and a tenth of a second for every exchange and every attack. People's
+passwords, which can be guessed, are Argon2 (settings.PASSWORD_HASHERS).
 """
 
 import hashlib

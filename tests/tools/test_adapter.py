@@ -1,5 +1,6 @@
 """The three operations of the demo's tools against a real payment server."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from approvals.core.policy import Request, evaluate, parse_policy
 from audit.core.jsondoor import Json
 from audit.core.refusal import Conflict, Invalid, NotFound, Refusal, Unavailable
 from runs.tools.adapter import HttpTool
-from runs.tools.outcome import Observation
+from runs.tools.outcome import Observation, Outcome
 from tests.support.contracts import demo_contract
 from tests.support.target import Target, closed_port
 from tests.tools.conftest import KEY, Shop, arguments, soon
@@ -139,6 +140,24 @@ def test_a_refund_happens_once_with_our_key_and_what_the_contract_declares(shop:
         "size_bytes": outcome.result_bytes,
         "value": {"refund_id": refund["id"], "amount": 50_00, "currency": "aud", "status": "succeeded"},
     }
+
+
+def test_one_tool_serves_many_threads_at_once_and_mixes_nothing_up(shop: Shop) -> None:
+    order = shop.order(10_000_00)
+    tool = shop.tool()
+    seen = tool.read_state(arguments(order), deadline=soon())
+
+    def refund(number: int) -> Outcome:
+        key = f"clr_thread_{number}"
+        return tool.execute(arguments(order, 100 + number), observation=seen, key=key, deadline=soon())
+
+    with ThreadPoolExecutor(20) as pool:
+        outcomes = list(pool.map(refund, range(20)))
+    booked = {
+        made["id"]: (made["amount"], made["metadata"]["clearance_key"])
+        for made in shop.stripe.refunds(shop.charge(order))
+    }
+    assert [booked[outcome.reference] for outcome in outcomes] == [(100 + n, f"clr_thread_{n}") for n in range(20)]
 
 
 def test_without_a_note_none_is_sent(shop: Shop) -> None:

@@ -18,6 +18,9 @@ from tests.support.contracts import demo_contract
 from tests.support.target import Behaviour, Target, Visit
 from tests.tools.conftest import soon
 
+# A forked child here touches nothing that another thread of this process could hold.
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+
 SECRET = "sk_test_5up3r-S3cret"
 KEY = "clr_0123456789abcdef"
 ARGUMENTS = {"order_id": "ord_1", "amount": 100, "currency": "AUD", "notify": True}

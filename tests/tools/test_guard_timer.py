@@ -10,7 +10,6 @@ import pytest
 
 from runs.tools import guard_timer
 
-
 # A forked child here touches nothing that another thread of this process could hold.
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 

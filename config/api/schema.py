@@ -12,7 +12,7 @@ from audit.api.base import JsonAlways
 class SchemaView(SpectacularAPIView):
     """Open to everybody: it says what the API is, nothing of what is in it."""
 
-    renderer_classes = [OpenApiJsonRenderer]  # noqa: RUF012 - DRF reads it and never changes it
+    renderer_classes = [OpenApiJsonRenderer]
     content_negotiation_class = JsonAlways
     authentication_classes = ()
     permission_classes = ()

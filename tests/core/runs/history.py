@@ -48,7 +48,7 @@ def transitions(history: dict[str, Any]) -> Iterator[Transition]:
 
 
 def _of_calls(state: State, event: Event, after: State) -> Iterator[Transition]:
-    reached = state.calls if event.kind in REACHING else [event.body.get("call_id")]
+    reached = list(state.calls) if event.kind in REACHING else [event.body.get("call_id", "")]
     for call_id in reached:
         call = state.calls.get(call_id)
         where = call.state if call else NO_CALL

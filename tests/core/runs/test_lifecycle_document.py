@@ -1,5 +1,6 @@
 """docs/lifecycle.md says what the tables say."""
 
+from enum import StrEnum
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def test_every_guard_says_in_words_what_it_asks_for():
         (CommandKind, meanings.COMMAND_MEANING),
     ],
 )
-def test_every_word_that_people_see_has_a_stated_meaning(words: type, told: dict[str, str]):
+def test_every_word_that_people_see_has_a_stated_meaning(words: type[StrEnum], told: dict[str, str]):
     """R3: visible as such, each with its meaning."""
     assert set(told) == set(words)
     assert all(meaning in document() for meaning in told.values())

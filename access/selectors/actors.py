@@ -157,14 +157,17 @@ def requester_facts(
     return RequesterFacts(ok=True, scopes=scopes, agent=known, user=user, owner_user_id=owner)
 
 
-def group_members(tenant_id: str | UUID, slug: str) -> list[tuple[str, str]]:
-    """(user id, name) of the active people in a group, by name; empty for an unknown group."""
+def group_members(tenant_id: str | UUID, slug: str, *, role: str = "") -> list[tuple[str, str]]:
+    """(user id, name) of the active people in a group, by name; empty for an unknown group. With `role`, of those who
+    hold it."""
     places = GroupMember.objects.filter(
         group__tenant_id=_uuid(tenant_id),
         group__slug=slug,
         membership__is_active=True,
         membership__user__is_active=True,
     )
+    if role:
+        places = places.filter(membership__roles__contains=[role])
     rows = places.values_list("membership__user_id", "membership__user__name")
     return [(str(user_id), name) for user_id, name in rows.order_by("membership__user__name", "membership__user_id")]
 

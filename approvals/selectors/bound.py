@@ -12,8 +12,10 @@ from datetime import timedelta
 
 from approvals.core.contract_types import Contract
 from approvals.core.digest import CallFacts, check_call_bytes, parse_snapshot, snapshot_hash
+from approvals.core.policy import Verdict, verdict_from
 from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.catalogue import contract_of
+from approvals.selectors.deciders import requires_of
 from audit.core.entry import utc_text
 from audit.core.jsondoor import Json, open_json
 from audit.core.refusal import Conflict, Refusal
@@ -41,12 +43,14 @@ class Altered(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What a proposal is bound to, read from its verified bytes. `state` is None where the tool reads none."""
+    """What a proposal is bound to, read from its verified bytes. `state` is None where the tool reads none;
+    `requirement` is the verdict that the current round stands under."""
 
     facts: CallFacts
     given: Json
     contract: Contract
     state: dict[str, Json] | None
+    requirement: Verdict
 
 
 def read_bound(proposal: Proposal, *, decisions: Iterable[Decision], permit: Permit | None) -> Bound:
@@ -69,11 +73,21 @@ def read_bound(proposal: Proposal, *, decisions: Iterable[Decision], permit: Per
         raise Altered("permit")
     _compare_with_log(proposal)
     try:
-        state = parse_snapshot(proposal.snapshot)
+        state = parse_snapshot(bytes(proposal.snapshot))
         given = open_json(bytes(proposal.given), limit=_STORED_LIMIT, members=_STORED_MEMBERS)
     except Refusal as refusal:
         raise Altered("snapshot or arguments") from refusal
-    return Bound(facts=facts, given=given, contract=contract, state=state)
+    return Bound(facts=facts, given=given, contract=contract, state=state, requirement=_requirement(proposal))
+
+
+def _requirement(proposal: Proposal) -> Verdict:
+    try:
+        verdict = verdict_from(proposal.why["verdict"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Altered("why") from error
+    if requires_of(proposal) != verdict.approvers:
+        raise Altered("requires")
+    return verdict
 
 
 def _facts(proposal: Proposal) -> CallFacts:
@@ -108,5 +122,6 @@ def _compare_with_log(proposal: Proposal) -> None:
     logged = entries[-1].detail
     if logged.get("digest") != proposal.digest:
         raise Altered("digest")
-    if logged.get("expires_at") != utc_text(proposal.expires_at):
+    # A next round may shorten the time and never lengthens it. The texts sort as the times do.
+    if str(logged.get("expires_at", "")) < utc_text(proposal.expires_at):
         raise Altered("expires_at")

@@ -76,7 +76,7 @@ def tools_for(actor: Actor) -> list[ToolSummary]:
             scopes=found.contract.scopes,
             number=found.number,
         )
-        for found in _active(actor.tenant_id)
+        for found in active_contracts(actor.tenant_id)
         if actor.scopes.issuperset(found.contract.scopes)
     ]
 
@@ -89,7 +89,8 @@ def alternatives_for(actor: Actor, contract: Contract) -> list[str]:
     return [name for name in contract.alternatives if name in usable]
 
 
-def _active(tenant_id: UUID | str) -> list[Admitted]:
+def active_contracts(tenant_id: UUID | str) -> list[Admitted]:
+    """Every admitted version of the tenant, by the tool's name."""
     rows = Tool.objects.filter(tenant_id=tenant_id, active_version__isnull=False).order_by("name")
     numbers = dict(rows.values_list("id", "active_version"))
     versions = ToolVersion.objects.filter(tool_id__in=numbers).values_list("id", "tool_id", "number")

@@ -4,14 +4,45 @@ The order that keeps writers from waiting for each other in a circle: run head (
 resolution, policy head, audit. A decision takes no run.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
 
-from approvals.models import Permit, Proposal, Resolution
+from approvals.models import Decision, Permit, Proposal, Resolution
 from approvals.signals import announce
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalRow:
+    """A proposal as other floors know it. `status` is the stored word; `round` counts from 1."""
+
+    id: UUID
+    run_id: UUID
+    call_id: str
+    status: str
+    round: int
+    version: int
+    expires_at: datetime
+    digest: str
+    sentence: str
+
+
+def row_of(proposal: Proposal) -> ProposalRow:
+    """The row as other floors know it."""
+    return ProposalRow(
+        id=proposal.pk,
+        run_id=proposal.run_id,
+        call_id=proposal.call_id,
+        status=proposal.status,
+        round=proposal.round,
+        version=proposal.version,
+        expires_at=proposal.expires_at,
+        digest=proposal.digest,
+        sentence=proposal.sentence,
+    )
 
 
 class Lost(RuntimeError):
@@ -34,6 +65,40 @@ def lock_permit(proposal: Proposal) -> Permit | None:
     """The permit of the proposal's current round, locked; None if the round has none. Lock the proposal first."""
     _needs_transaction()
     return Permit.objects.select_for_update().filter(proposal_id=proposal.pk, round=proposal.round).first()
+
+
+def is_redeemed(proposal: Proposal) -> bool:
+    """True once an executor took the permit: the effect is on its way, done, or unknown. Lock the proposal first."""
+    return Permit.objects.filter(proposal_id=proposal.pk, status="redeemed").exists()
+
+
+def votes_of(proposal: Proposal) -> list[Decision]:
+    """The decisions of the current round, oldest first."""
+    return list(Decision.objects.filter(proposal_id=proposal.pk, round=proposal.round).order_by("at", "id"))
+
+
+def overdue(limit: int) -> list[UUID]:
+    """Ids of proposals whose deadline has passed and that nobody has written down, oldest deadline first.
+
+    Read without locks: whoever acts on one locks it and looks at the clock again.
+    """
+    with connection.cursor() as cursor:
+        # The clock stands in a subquery so that it is asked once and the partial indexes answer.
+        cursor.execute(
+            """
+            SELECT id FROM (
+              (SELECT id, expires_at FROM approvals_proposal
+                WHERE status = 'pending' AND expires_at <= (SELECT clearance_now())
+                ORDER BY expires_at LIMIT %(limit)s)
+              UNION ALL
+              (SELECT p.id, p.expires_at FROM approvals_permit t JOIN approvals_proposal p ON p.id = t.proposal_id
+                WHERE t.status = 'ready' AND p.status = 'granted' AND p.expires_at <= (SELECT clearance_now())
+                ORDER BY p.expires_at LIMIT %(limit)s)
+            ) due ORDER BY expires_at LIMIT %(limit)s
+            """,
+            {"limit": limit},
+        )
+        return [row[0] for row in cursor.fetchall()]
 
 
 def change(proposal: Proposal, **changes: Any) -> None:

@@ -1,0 +1,22 @@
+"""A reason that a person types: one that says something, and that can be stored and shown."""
+
+from approvals.core.visible import visible
+from audit.core.refusal import Invalid
+
+LONGEST = 2_000
+"""Characters."""
+
+
+def reason_of(text: str, *, required: bool) -> str:
+    """`text` without spaces around it. Raises `Invalid`: REASON_REQUIRED (nothing that can be seen, S12),
+    REASON_TOO_LONG, REASON_INVALID (NUL or half a character, which no database keeps)."""
+    reason = text.strip()
+    if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in reason):
+        raise Invalid("The reason holds characters that cannot be kept. Type it again.", code="REASON_INVALID")
+    if len(reason) > LONGEST:
+        raise Invalid(f"The reason has {len(reason):,} characters; at most {LONGEST:,}.", code="REASON_TOO_LONG")
+    if required and not any(piece.kind != "escape" and piece.text.strip() for piece in visible(reason)):
+        raise Invalid(
+            "Say why: a reason is needed, and the agent is told it.", code="REASON_REQUIRED", missing=["reason"]
+        )
+    return reason

@@ -1,0 +1,38 @@
+"""What a proposal requires after it was judged again: what was required when it was asked, and what is today (A5, S19).
+
+Both must hold, so requirements only ever grow: stricter rules apply at once, looser ones never to what already waits.
+"""
+
+from datetime import datetime, timedelta
+
+from approvals.core.policy import Approver, Verdict
+
+
+def both_hold(asked: Verdict, today: Verdict) -> Verdict:
+    """The verdict that a next round stands under. `asked` is what the round before stood under.
+
+    Of every group the larger number; the shorter time; the rule, its words and its values as they are today, unless
+    nobody need be asked today. Raises ValueError for a verdict of today that denies: then there is no next round.
+    """
+    if today.effect == "deny" or asked.effect != "ask":
+        raise ValueError("a next round is for a call that was held and is not denied")
+    if today.effect == "allow":
+        return asked
+    counts = {approver.group: approver.count for approver in asked.approvers}
+    for approver in today.approvers:
+        counts[approver.group] = max(approver.count, counts.get(approver.group, 0))
+    return Verdict(
+        effect="ask",
+        code=today.code,
+        message=today.message,
+        rule_id=today.rule_id,
+        policy_number=today.policy_number,
+        matched=today.matched,
+        approvers=tuple(Approver(group, count) for group, count in counts.items()),
+        expires_in_s=min(asked.expires_in_s, today.expires_in_s),
+    )
+
+
+def expiry_after(*, created_at: datetime, expires_at: datetime, requirement: Verdict) -> datetime:
+    """When a next round is void: the first deadline stays (A3), or an earlier one that today's rule gives."""
+    return min(expires_at, created_at + timedelta(seconds=requirement.expires_in_s))

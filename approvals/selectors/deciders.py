@@ -1,0 +1,93 @@
+"""Who may decide a proposal, and whose votes count, by the rights of this moment (A5, A9, S8, S17)."""
+
+from collections.abc import Sequence
+
+from access.selectors.actors import DeciderFacts, decider_facts, group_members
+from approvals.core.eligibility import REVIEWER, Asked, Decider, Eligibility, Vote, may_decide
+from approvals.core.policy import Approver
+from approvals.models import Decision, Proposal
+from audit.core.actor import Actor
+
+
+def requires_of(proposal: Proposal) -> tuple[Approver, ...]:
+    """Who must approve in the current round; nobody for a column that somebody damaged: then nobody can grant it."""
+    try:
+        return tuple(Approver(str(item["group"]), int(item["count"])) for item in proposal.requires)
+    except (KeyError, TypeError, ValueError):
+        return ()
+
+
+def needs_words(requires: Sequence[Approver]) -> str:
+    """`1 of finance and 1 of support-leads`."""
+    return " and ".join(f"{approver.count} of {approver.group}" for approver in requires)
+
+
+def eligibility_of(actor: Actor, proposal: Proposal) -> Eligibility:
+    """Whether the actor may decide, with the rights that stand in the database now and not those of its session."""
+    facts = None
+    if actor.kind == "person":
+        facts = decider_facts(tenant_id=actor.tenant_id, user_id=actor.id)
+    active = facts is not None and facts.active
+    decider = Decider(
+        id=actor.id,
+        kind=actor.kind,
+        via=actor.via,
+        tenant_id=actor.tenant_id,
+        active=active,
+        roles=facts.roles if facts else frozenset(),
+        groups=facts.groups if facts else frozenset(),
+    )
+    return may_decide(decider=decider, asked=_asked(proposal))
+
+
+def counted_votes(proposal: Proposal, decisions: Sequence[Decision]) -> tuple[list[Vote], list[str]]:
+    """The votes of `decisions` that count now, and the names of those whose approval does not any more.
+
+    A vote counts with the groups its giver is in today. A rejection always counts: losing a right undoes no refusal.
+    """
+    counted: list[Vote] = []
+    uncounted: list[str] = []
+    asked = _asked(proposal)
+    for decision in decisions:
+        facts = decider_facts(tenant_id=proposal.tenant_id, user_id=decision.reviewer_id)
+        if decision.verdict == "reject":
+            counted.append(Vote(str(decision.reviewer_id), "reject", facts.groups if facts else frozenset()))
+        elif facts is not None and may_decide(decider=_decider(facts, proposal), asked=asked).ok:
+            counted.append(Vote(str(decision.reviewer_id), "approve", facts.groups))
+        else:
+            uncounted.append(decision.reviewer_name)
+    return counted, uncounted
+
+
+def people_who_can_decide(proposal: Proposal) -> dict[str, frozenset[str]]:
+    """Active reviewers of the groups asked (user id to groups), without those whose own call it is (A9)."""
+    asked = _asked(proposal)
+    barred = {asked.acting_for_id, asked.token_owner_id}
+    people: dict[str, frozenset[str]] = {}
+    for approver in asked.requires:
+        for user_id, _ in group_members(proposal.tenant_id, approver.group, role=REVIEWER):
+            if user_id not in barred:
+                people[user_id] = people.get(user_id, frozenset()) | {approver.group}
+    return people
+
+
+def _asked(proposal: Proposal) -> Asked:
+    return Asked(
+        tenant_id=str(proposal.tenant_id),
+        requires=requires_of(proposal),
+        acting_for_id=str(proposal.acting_user_id or ""),
+        token_owner_id=str(proposal.agent_owner_id or ""),
+    )
+
+
+def _decider(facts: DeciderFacts, proposal: Proposal) -> Decider:
+    """A past decision was a person's in a session: nothing else is recorded as one."""
+    return Decider(
+        id=facts.user_id,
+        kind="person",
+        via="session",
+        tenant_id=str(proposal.tenant_id),
+        active=facts.active,
+        roles=facts.roles,
+        groups=facts.groups,
+    )

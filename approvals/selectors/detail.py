@@ -1,0 +1,369 @@
+"""One proposal in full, as plain values for the page and the API (screens.md, Proposal 1 to 5, 8 and 10).
+
+The content is made from the verified bytes alone. Text from outside comes as pieces whose hidden characters are visible
+escapes (S12); nothing of it may be rendered as markup.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from approvals.core.digest import parse_snapshot
+from approvals.core.eligibility import can_be_met, tally
+from approvals.core.policy import Match
+from approvals.core.present import CompareRow, Piece, Row, argument_rows, compare_rows, sentence, visible
+from approvals.core.visible import as_line
+from approvals.models import Decision, Permit, Proposal
+from approvals.selectors.bound import Bound, read_bound
+from approvals.selectors.deciders import counted_votes, eligibility_of, needs_words, people_who_can_decide, requires_of
+from approvals.selectors.standing import Same, same_as
+from audit.core.actor import Actor
+from audit.core.canonical import short_digest
+from audit.core.jsondoor import Json
+from audit.core.refusal import Refusal
+
+STATE_CHANGED = "STATE_CHANGED"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """The exact call (3). `rows` are all effective arguments, whole; `size_bytes` counts the canonical bytes."""
+
+    tool: str
+    title: str
+    contract_version: int
+    target: str
+    rows: tuple[Row, ...]
+    size_bytes: int
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """Before → after at the target (4), read by the server at `read_at`.
+
+    `rows` start from the state that this round is judged on. `changed`: the target says something else than when the
+    call was asked; then `asked_rows` start from that earlier state (empty if it is not known). `seen_rows` start from
+    a still newer state, which a proposal that is no longer pending may have. `reversible` is a sentence.
+    """
+
+    rows: tuple[CompareRow, ...]
+    asked_rows: tuple[CompareRow, ...]
+    seen_rows: tuple[CompareRow, ...]
+    read_at: datetime
+    asked_at: datetime
+    changed: bool
+    note: str
+    side_effect: str
+    reversible: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Why it is held (5): the rule with the values that matched, and what opened this round if it is not the first."""
+
+    rule_id: str
+    policy_number: int
+    message: str
+    matches: tuple[Match, ...]
+    opened_code: str
+    opened_because: str
+    opened_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What a proposal asks for. Only there while its bytes are the ones that were made."""
+
+    sentence: tuple[Piece, ...]
+    call: Call
+    effect: Effect
+    held: Held
+    reason: tuple[Piece, ...]
+    amount_minor: int | None
+    currency: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteRow:
+    """One decision. `counts` is false for an earlier round's, and for an approval by somebody who may not any more."""
+
+    round: int
+    reviewer_id: UUID
+    name: str
+    verdict: str
+    reason: tuple[Piece, ...]
+    at: datetime
+    counts: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class People:
+    """Who must decide and who has (8). `words` is the quorum in words; `left` how many approvals are missing in all.
+
+    `may_decide` is for the actor that looks; `reason` says in words why, or why not. `nobody`: the groups hold too few
+    people who may decide (S8). `approve_does` is what an approval by this actor would do: "runs now", or
+    "1 of 2, nothing runs yet".
+    """
+
+    needs: str
+    words: str
+    left: int
+    votes: tuple[VoteRow, ...]
+    may_decide: bool
+    reason: str
+    nobody: bool
+    approve_does: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Afterwards:
+    """What became of it (10): the permit's status ("" if none, ready, redeemed, void) and what runs told of the call.
+
+    `outcome` is "", started, succeeded, failed, unknown or refused; `detail` the receipt or refusal, redacted.
+    """
+
+    permit: str
+    granted_at: datetime | None
+    redeemed_at: datetime | None
+    outcome: str
+    at: datetime | None
+    detail: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail:
+    """A proposal as it stands at `now`, the database's clock. `status` is the standing of this instant (A3, S89).
+
+    `tampered` is "" or a sentence: the stored row is not the one that was made (S84), and `content` is None.
+    `status_words` says in one sentence what the status means, who decided and when. `chain` names the agents, outermost
+    first (A7).
+    """
+
+    id: UUID
+    version: int
+    round: int
+    now: datetime
+    status: str
+    status_words: str
+    tampered: str
+    digest: str
+    digest_short: str
+    title: str
+    tool: str
+    run_id: UUID
+    run_title: str
+    call_id: str
+    agent_id: UUID
+    agent_name: str
+    agent_version: str
+    chain: tuple[str, ...]
+    acting_for: str
+    created_at: datetime
+    expires_at: datetime
+    decided_at: datetime | None
+    hidden_characters: bool
+    same: Same | None
+    content: Content | None
+    people: People
+    afterwards: Afterwards
+
+
+def detail_of(actor: Actor, proposal: Any) -> Detail:
+    """The detail of a row that carries `standing`, `same` and `read_at` (see selectors/proposals.py)."""
+    decisions = list(Decision.objects.filter(proposal=proposal).order_by("at", "id"))
+    current = [decision for decision in decisions if decision.round == proposal.round]
+    permit = Permit.objects.filter(proposal=proposal, round=proposal.round).first()
+    content: Content | None = None
+    tampered = ""
+    try:
+        content = _content(proposal, read_bound(proposal, decisions=current, permit=permit))
+    except Refusal as refusal:
+        tampered = refusal.message
+    return Detail(
+        id=proposal.pk,
+        version=proposal.version,
+        round=proposal.round,
+        now=proposal.read_at,
+        status=proposal.standing,
+        status_words=_status_words(proposal, current, permit),
+        tampered=tampered,
+        digest=proposal.digest,
+        digest_short=short_digest(proposal.digest),
+        title="" if content is None else "".join(piece.text for piece in content.sentence),
+        tool=proposal.tool,
+        run_id=proposal.run_id,
+        run_title=as_line(proposal.run_title),
+        call_id=as_line(proposal.call_id),
+        agent_id=proposal.agent_id,
+        agent_name=as_line(proposal.agent_name),
+        agent_version=as_line(proposal.agent_version),
+        chain=(as_line(proposal.agent_name),),
+        acting_for=as_line(proposal.acting_user_name),
+        created_at=proposal.created_at,
+        expires_at=proposal.expires_at,
+        decided_at=proposal.decided_at,
+        hidden_characters=proposal.hidden_characters,
+        same=same_as(proposal.same, proposal.read_at),
+        content=content,
+        people=_people(actor, proposal, decisions, current, bool(tampered)),
+        afterwards=Afterwards(
+            permit=permit.status if permit else "",
+            granted_at=permit.granted_at if permit else None,
+            redeemed_at=permit.redeemed_at if permit else None,
+            outcome=proposal.outcome,
+            at=proposal.outcome_at,
+            detail=proposal.outcome_detail,
+        ),
+    )
+
+
+def _content(proposal: Proposal, bound: Bound) -> Content:
+    contract, arguments = bound.contract, bound.facts.arguments
+    rows = tuple(argument_rows(contract, bound.given, arguments))
+    return Content(
+        sentence=tuple(sentence(contract, arguments, bound.state)),
+        call=Call(
+            tool=contract.name,
+            title=contract.title,
+            contract_version=bound.facts.contract_version,
+            target=as_line(bound.facts.target),
+            rows=rows,
+            size_bytes=len(proposal.canonical),
+            warnings=tuple(f"{row.label}: {row.warning}" for row in rows if row.warning),
+        ),
+        effect=_effect(proposal, bound),
+        held=_held(proposal, bound),
+        reason=tuple(visible(proposal.reason)),
+        amount_minor=proposal.amount_minor,
+        currency=proposal.currency,
+    )
+
+
+_REVERSIBLE = {
+    "read": "It only reads; nothing changes.",
+    "idempotent": "Doing it again changes nothing more.",
+    "reversible": "It can be undone.",
+    "irreversible": "It cannot be undone.",
+}
+
+
+def _effect(proposal: Proposal, bound: Bound) -> Effect:
+    def rows(state: dict[str, Json] | None) -> tuple[CompareRow, ...]:
+        return tuple(compare_rows(bound.contract, bound.facts.arguments, state))
+
+    opened = _opened(proposal)
+    asked: Any = opened.get("was") if opened.get("code") == STATE_CHANGED else None
+    moved = proposal.observed is not None and bytes(proposal.observed) != bytes(proposal.snapshot)
+    seen = _state(proposal.observed) if moved else None
+    side_effect = bound.contract.side_effect
+    return Effect(
+        rows=rows(bound.state),
+        asked_rows=rows(asked) if isinstance(asked, dict) else (),
+        seen_rows=rows(seen) if seen is not None else (),
+        read_at=proposal.snapshot_at if moved else proposal.observed_at or proposal.snapshot_at,
+        asked_at=proposal.created_at,
+        changed=moved or opened.get("code") == STATE_CHANGED,
+        note=bound.contract.presentation.effect_note,
+        side_effect=side_effect,
+        reversible=_REVERSIBLE[side_effect],
+    )
+
+
+def _state(observed: Any) -> dict[str, Json] | None:
+    try:
+        return parse_snapshot(bytes(observed))
+    except Refusal:
+        return None
+
+
+def _opened(proposal: Proposal) -> dict[str, Any]:
+    opened = proposal.why.get("opened_because") if isinstance(proposal.why, dict) else None
+    return opened if isinstance(opened, dict) else {}
+
+
+def _held(proposal: Proposal, bound: Bound) -> Held:
+    opened = _opened(proposal)
+    at = opened.get("at")
+    return Held(
+        rule_id=bound.requirement.rule_id,
+        policy_number=bound.requirement.policy_number,
+        message=bound.requirement.message,
+        matches=bound.requirement.matched,
+        opened_code=str(opened.get("code", "")),
+        opened_because=str(opened.get("message", "")),
+        opened_at=datetime.fromisoformat(at) if isinstance(at, str) else None,
+    )
+
+
+def _people(
+    actor: Actor, proposal: Any, decisions: Sequence[Decision], current: Sequence[Decision], tampered: bool
+) -> People:
+    requires = requires_of(proposal)
+    counted, _ = counted_votes(proposal, current)
+    counting = {vote.person_id for vote in counted}
+    stand = tally(requires, counted)
+    allowed = eligibility_of(actor, proposal)
+    mine = next((vote for vote in current if str(vote.reviewer_id) == actor.id), None)
+    waiting = proposal.standing == "pending"
+    if tampered:
+        may, reason = False, "Nobody decides on it: the stored proposal is not the one that was made."
+    elif not waiting:
+        may, reason = False, "There is nothing left to decide."
+    elif mine is not None:
+        may, reason = False, f"You {'approved' if mine.verdict == 'approve' else 'rejected'} it; one verdict a round."
+    else:
+        may, reason = allowed.ok, allowed.reason
+    wanted = sum(approver.count for approver in requires)
+    left = sum(approver.count for approver in stand.missing)
+    return People(
+        needs=needs_words(requires),
+        words=stand.words,
+        left=left,
+        votes=tuple(
+            VoteRow(
+                round=vote.round,
+                reviewer_id=vote.reviewer_id,
+                name=vote.reviewer_name,
+                verdict=vote.verdict,
+                reason=tuple(visible(vote.reason)),
+                at=vote.at,
+                counts=vote.round == proposal.round and str(vote.reviewer_id) in counting,
+            )
+            for vote in decisions
+        ),
+        may_decide=may,
+        reason=reason,
+        nobody=waiting and not can_be_met(requires, people_who_can_decide(proposal)),
+        approve_does="runs now" if left <= 1 else f"{wanted - left + 1} of {wanted}, nothing runs yet",
+    )
+
+
+def _status_words(proposal: Any, current: Sequence[Decision], permit: Permit | None) -> str:
+    standing = proposal.standing
+    last = current[-1] if current else None
+    by = f" by {last.reviewer_name} at {_clock(last.at)}" if last is not None else ""
+    if standing == "pending":
+        return f"Waiting for {needs_words(requires_of(proposal))}; without a decision it is refused."
+    if standing == "granted":
+        return f"Approved{by}."
+    if standing == "rejected":
+        return f"Rejected{by}; nothing ran."
+    if standing == "expired":
+        late = "nobody decided" if not current else "too few people approved it in time"
+        if permit is not None:
+            late = "it was approved, but not executed in time"
+        return f"Expired at {_clock(proposal.expires_at)}: {late}; nothing ran."
+    words = {
+        "withdrawn": "Taken back by the agent; nothing ran.",
+        "cancelled": "Cancelled with its run; it never ran.",
+        "superseded": "Replaced by an edited revision; this one never ran.",
+        "refused": "Refused when it was judged again; nothing ran.",
+    }
+    return words.get(standing, standing)
+
+
+def _clock(at: datetime) -> str:
+    return f"{at:%H:%M:%S} UTC"

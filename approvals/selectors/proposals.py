@@ -1,0 +1,310 @@
+"""Reading proposals: the inbox in a constant number of queries, rows for live lists, one proposal in full.
+
+Lists carry summaries, never bodies (S88), and one bad row never hides the others (S87).
+"""
+
+import base64
+import binascii
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from django.db.models import BooleanField, Case, Count, Exists, OuterRef, Q, QuerySet, When
+from django.db.models.fields.json import KT
+
+from approvals.core.eligibility import REVIEWER
+from approvals.core.present import money_text
+from approvals.core.visible import as_line
+from approvals.models import Decision, Proposal
+from approvals.selectors.deciders import needs_words, requires_of
+from approvals.selectors.detail import Detail, detail_of
+from approvals.selectors.standing import WAITING, Intact, same_as, same_call, visible_proposals, with_standing
+from audit.core.actor import Actor
+from audit.core.refusal import Conflict, Invalid, NotFound
+from audit.store.clock import ClearanceNow, now
+
+logger = logging.getLogger(__name__)
+
+type View = Literal["mine", "all", "decided"]
+
+VIEWS: tuple[View, ...] = ("mine", "all", "decided")
+PAGE = 50
+LIVE_ROWS = 1000
+"""Rows that a live list may ask for at once."""
+UNREADABLE = "This proposal cannot be shown safely"
+_BODIES = ("canonical", "given", "snapshot", "observed", "why", "outcome_detail", "reason", "scopes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryRow:
+    """One row of a list. Text from outside is one line with visible escapes (S12).
+
+    `status` is the standing of this instant; `settled_at` when it left the queue, for a waiting one when it will.
+    `readable` false: the bytes are not what was stored, `sentence` says so with the id, and nothing of it is shown.
+    `needs` is the quorum in words, `progress` such as "1 of 2", `same_as` a sentence or "". `outcome` is what became of
+    the call: "", started, succeeded, failed, unknown, refused. `may_decide` is the filter
+    *mine*, by the actor's rights.
+    """
+
+    id: UUID
+    version: int
+    round: int
+    status: str
+    readable: bool
+    sentence: str
+    tool: str
+    digest: str
+    amount_minor: int | None
+    currency: str
+    amount: str
+    created_at: datetime
+    expires_at: datetime
+    settled_at: datetime
+    rule_id: str
+    why: str
+    agent_name: str
+    acting_for: str
+    run_id: UUID
+    run_title: str
+    call_id: str
+    needs: str
+    progress: str
+    may_decide: bool
+    decided_by: str
+    hidden_characters: bool
+    outcome: str
+    outcome_at: datetime | None
+    same_as: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxPage:
+    """One page of a view; `next` is the cursor of the page behind it, "" at the end. `now` is the database's clock."""
+
+    view: View
+    rows: list[SummaryRow]
+    next: str
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InboxCounts:
+    """How many wait: for this actor, and for anybody."""
+
+    mine: int
+    all: int
+
+
+def inbox(actor: Actor, *, view: str = "mine", search: str = "", cursor: str = "", limit: int = PAGE) -> InboxPage:
+    """One page of proposals: *mine* (those that the actor may decide) and *all* by deadline, *decided* newest first.
+
+    `search` is part of a sentence, tool, agent's name or run's title. Raises Invalid (VIEW_UNKNOWN, CURSOR_INVALID).
+    Two queries, however many rows.
+    """
+    if view not in VIEWS:
+        raise Invalid(f"There is no view {view[:40]!r}; use mine, all or decided.", code="VIEW_UNKNOWN")
+    found = visible_proposals(actor)
+    found = found.exclude(WAITING) if view == "decided" else found.filter(WAITING)
+    if view == "mine":
+        found = found.filter(_may_decide(actor))
+    search = search.strip().replace("\0", "")
+    if search:
+        found = found.filter(
+            Q(sentence__icontains=search)
+            | Q(tool__icontains=search)
+            | Q(agent_name__icontains=search)
+            | Q(run_title__icontains=search)
+        )
+    limit = max(1, min(limit, PAGE))
+    descending = view == "decided"
+    found = with_standing(found).order_by(*(("-settled_at", "-id") if descending else ("expires_at", "id")))
+    if cursor:
+        at, last_id = _position(cursor)
+        found = found.filter(_behind("settled_at" if descending else "expires_at", at, last_id, descending))
+    rows = list(_summaries(actor, found)[: limit + 1])
+    shown = rows[:limit]
+    more = len(rows) > limit
+    return InboxPage(
+        view=view,  # type: ignore[arg-type]  # one of VIEWS, checked above
+        rows=_rows(shown),
+        next=_cursor(shown[-1].settled_at if descending else shown[-1].expires_at, shown[-1].pk) if more else "",
+        now=rows[0].read_at if rows else now(),
+    )
+
+
+def inbox_counts(actor: Actor) -> InboxCounts:
+    """How many proposals wait, in one query."""
+    waiting = visible_proposals(actor).filter(WAITING)
+    counts = waiting.aggregate(all=Count("pk"), mine=Count("pk", filter=_may_decide(actor)))
+    return InboxCounts(mine=counts["mine"], all=counts["all"])
+
+
+def rows_by_id(actor: Actor, ids: Sequence[UUID]) -> list[SummaryRow]:
+    """The rows with these ids that the actor may see, in no particular order; for live lists."""
+    return _rows(list(_summaries(actor, with_standing(visible_proposals(actor).filter(pk__in=ids[:LIVE_ROWS])))))
+
+
+def proposal_detail(actor: Actor, proposal_id: UUID) -> Detail:
+    """Everything that a proposal's page shows; see `Detail`. Raises NotFound, also for a foreign id (S62).
+
+    The bytes are verified at every look (S84): if they are not what was made, `tampered` says so and there is no
+    content.
+    """
+    found = with_standing(visible_proposals(actor)).select_related("tool_version")
+    proposal = found.annotate(same=same_call(), read_at=ClearanceNow()).filter(pk=proposal_id).first()
+    if proposal is None:
+        raise NotFound
+    return detail_of(actor, proposal)
+
+
+def earlier_rejection(run_id: UUID, digest: str) -> Conflict | None:
+    """The refusal for a call whose digest people rejected in this run before (S16), or None."""
+    rejected = Proposal.objects.filter(run_id=run_id, digest=digest, status="rejected").order_by("-decided_at").first()
+    if rejected is None:
+        return None
+    vote = Decision.objects.filter(proposal=rejected, round=rejected.round, verdict="reject").first()
+    reason = vote.reason if vote else ""
+    by = vote.reviewer_name if vote else "people"
+    return Conflict(
+        f"This exact call was rejected in this run by {by}: {reason}. It is not asked again; do something else.",
+        code="REJECTED_BEFORE",
+        detail={"by": by, "reason": reason, "at": rejected.decided_at and rejected.decided_at.isoformat()},
+    )
+
+
+def _may_decide(actor: Actor) -> Q:
+    """The proposals that wait for this actor. A filter for lists only: a decision reads rights anew."""
+    if actor.kind != "person" or REVIEWER not in actor.roles or not actor.groups:
+        return Q(pk__isnull=True)
+    asked = Q()
+    for group in sorted(actor.groups):
+        asked |= Q(requires__contains=[{"group": group}])
+    voted = Decision.objects.filter(proposal=OuterRef("pk"), round=OuterRef("round"), reviewer_id=actor.id)
+    # Written positively, since a missing owner or person is NULL and NULL is neither equal nor unequal.
+    not_mine = (Q(acting_user_id=None) | ~Q(acting_user_id=actor.id)) & (
+        Q(agent_owner_id=None) | ~Q(agent_owner_id=actor.id)
+    )
+    return asked & not_mine & ~Q(Exists(voted))
+
+
+def _summaries(actor: Actor, found: "QuerySet[Proposal, Any]") -> "QuerySet[Proposal, Any]":
+    mine = Case(When(WAITING & _may_decide(actor), then=True), default=False, output_field=BooleanField())
+    return (
+        found.defer(*_BODIES)
+        .annotate(
+            readable=Intact("canonical", "digest"),
+            held_because=KT("why__verdict__message"),
+            mine=mine,
+            same=same_call(),
+            read_at=ClearanceNow(),
+        )
+        .prefetch_related("decisions")
+    )
+
+
+def _rows(found: Sequence[Any]) -> list[SummaryRow]:
+    return [_row(proposal) for proposal in found]
+
+
+def _row(proposal: Any) -> SummaryRow:
+    """One row. A row that cannot be made into words is told with its id and hides no other."""
+    try:
+        if proposal.readable:
+            return _readable(proposal)
+    except Exception:
+        logger.exception("Proposal %s cannot be listed", proposal.pk)
+    return _unreadable(proposal)
+
+
+def _readable(proposal: Any) -> SummaryRow:
+    amount = money_text(proposal.amount_minor, proposal.currency) if proposal.amount_minor is not None else ""
+    requires = requires_of(proposal)
+    votes = [decision for decision in proposal.decisions.all() if decision.round == proposal.round]
+    approvals = sum(vote.verdict == "approve" for vote in votes)
+    wanted = sum(approver.count for approver in requires)
+    same = same_as(proposal.same, proposal.read_at)
+    return SummaryRow(
+        **_plain(proposal),
+        readable=True,
+        sentence=proposal.sentence,
+        tool=proposal.tool,
+        amount_minor=proposal.amount_minor,
+        currency=proposal.currency,
+        amount=amount,
+        rule_id=proposal.rule_id,
+        why=as_line(proposal.held_because or ""),
+        agent_name=as_line(proposal.agent_name),
+        acting_for=as_line(proposal.acting_user_name),
+        run_title=as_line(proposal.run_title),
+        needs=needs_words(requires),
+        progress=f"{min(approvals, wanted)} of {wanted}" if wanted > 1 else "",
+        may_decide=proposal.mine,
+        decided_by=max(votes, key=lambda vote: vote.at).reviewer_name if votes and proposal.decided_at else "",
+        hidden_characters=proposal.hidden_characters,
+        same_as=same.words if same else "",
+    )
+
+
+def _unreadable(proposal: Any) -> SummaryRow:
+    return SummaryRow(
+        **_plain(proposal),
+        readable=False,
+        sentence=f"{UNREADABLE} ({proposal.pk}): its stored bytes are not what was asked for. Tell an operator.",
+        tool="",
+        amount_minor=None,
+        currency="",
+        amount="",
+        rule_id="",
+        why="",
+        agent_name="",
+        acting_for="",
+        run_title="",
+        needs="",
+        progress="",
+        may_decide=False,
+        decided_by="",
+        hidden_characters=False,
+        same_as="",
+    )
+
+
+def _plain(proposal: Any) -> dict[str, Any]:
+    """What is said of every row: ids, times and words of our own."""
+    return {
+        "id": proposal.pk,
+        "version": proposal.version,
+        "round": proposal.round,
+        "status": proposal.standing,
+        "digest": proposal.digest,
+        "created_at": proposal.created_at,
+        "expires_at": proposal.expires_at,
+        "settled_at": proposal.settled_at,
+        "run_id": proposal.run_id,
+        "call_id": as_line(proposal.call_id),
+        "outcome": proposal.outcome,
+        "outcome_at": proposal.outcome_at,
+    }
+
+
+def _behind(column: str, at: datetime, last_id: UUID, descending: bool) -> Q:
+    side = "lt" if descending else "gt"
+    return Q(**{f"{column}__{side}": at}) | Q(**{column: at, f"pk__{side}": last_id})
+
+
+def _cursor(at: datetime, last_id: UUID) -> str:
+    return base64.urlsafe_b64encode(f"{at.isoformat()}|{last_id}".encode()).decode().rstrip("=")
+
+
+def _position(cursor: str) -> tuple[datetime, UUID]:
+    try:
+        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+        at, _, last_id = text.partition("|")
+        moment = datetime.fromisoformat(at)
+        if moment.tzinfo is None:
+            raise ValueError("a time without a zone")
+        return moment, UUID(last_id)
+    except (ValueError, binascii.Error):
+        raise Invalid("This cursor is not one of ours. Read the list from its start.", code="CURSOR_INVALID") from None

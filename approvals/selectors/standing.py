@@ -1,0 +1,113 @@
+"""How a proposal stands at this instant, by the database's clock, whether a sweep has written it down or not (A3, S89).
+
+An overdue pending proposal *is* expired, and so is a granted one that was never redeemed (S82). Lists and pages ask for
+`standing`, never for the stored `status`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import (
+    BooleanField,
+    Case,
+    Exists,
+    F,
+    Func,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.functions import Coalesce, JSONObject
+
+from approvals.models import Permit, Proposal
+from audit.core.actor import Actor
+from audit.store.clock import ClearanceNow
+
+
+class Intact(Func):
+    """Whether the stored bytes still have their digest and can be read (S84, S87); the bytes stay in the database."""
+
+    function = "approvals_intact"
+    output_field = BooleanField()
+
+
+def visible_proposals(actor: Actor) -> "QuerySet[Proposal, Any]":
+    """What the actor may see at all: a person with any role everything of the tenant, an agent what it asked itself for
+    the same person. A foreign id is not in it, so it answers like an unknown one (S62)."""
+    found = Proposal.objects.filter(tenant_id=actor.tenant_id)
+    if actor.kind == "agent":
+        return found.filter(agent_id=actor.id, acting_user_id=actor.on_behalf_of or None)
+    if actor.kind == "person" and not actor.roles:
+        return found.none()
+    return found
+
+
+def with_standing(found: "QuerySet[Proposal, Any]") -> "QuerySet[Proposal, Any]":
+    """Annotates `standing` (the status of now) and `settled_at` (when it left the queue, or will)."""
+    unused = Exists(Permit.objects.filter(proposal=OuterRef("pk"), round=OuterRef("round"), status="ready"))
+    overdue = Q(expires_at__lte=ClearanceNow())
+    return found.annotate(
+        standing=Case(
+            When(overdue & Q(status="pending"), then=Value("expired")),
+            When(overdue & Q(status="granted") & unused, then=Value("expired")),
+            default=F("status"),
+            output_field=TextField(),
+        ),
+        settled_at=Coalesce("decided_at", "expires_at"),
+    )
+
+
+WAITING = Q(status="pending", expires_at__gt=ClearanceNow())
+"""Pending and in time."""
+
+EXECUTED = ("started", "succeeded", "unknown")
+"""Outcomes behind which an effect stands, or may."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Same:
+    """Another proposal with the same digest, as it stood at this look (E7, S91)."""
+
+    id: UUID
+    words: str
+
+
+def same_call() -> Subquery:
+    """The facts of another proposal of the tenant with the same digest; one that was executed before others, the newest
+    first."""
+    others = Proposal.objects.filter(tenant_id=OuterRef("tenant_id"), digest=OuterRef("digest"))
+    executed_first = Case(When(outcome__in=EXECUTED, then=0), default=1)
+    facts = JSONObject(id="id", status="status", outcome="outcome", outcome_at="outcome_at", created_at="created_at")
+    found = others.exclude(pk=OuterRef("pk")).order_by(executed_first, "-created_at")
+    return Subquery(found.values(facts=facts)[:1])
+
+
+def same_as(facts: Mapping[str, Any] | None, read_at: datetime) -> Same | None:
+    """What `same_call` found, in words."""
+    if facts is None:
+        return None
+    if facts["outcome"] in EXECUTED:
+        what, at = "executed" if facts["outcome"] == "succeeded" else "started", facts["outcome_at"]
+        if facts["outcome"] == "unknown":
+            what = "sent, outcome unknown,"
+    else:
+        what, at = f"{facts['status']}, asked", facts["created_at"]
+    ago = ago_words(read_at - datetime.fromisoformat(at)) if at else "before"
+    return Same(id=UUID(facts["id"]), words=f"Same as another call, {what} {ago}.")
+
+
+def ago_words(ago: timedelta) -> str:
+    """`2 minutes ago`, in the largest unit that fits."""
+    seconds = max(int(ago.total_seconds()), 0)
+    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")):
+        if seconds >= size:
+            count = seconds // size
+            return f"{count} {unit}{'s' if count > 1 else ''} ago"
+    return "just now"

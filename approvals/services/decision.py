@@ -1,0 +1,245 @@
+"""One person's verdict on one proposal (A2, A3, A4, A9).
+
+Everything is judged after the row is locked, in statements that come after the lock: the clock (data rule 11), the
+bytes (S84), the state, and the decider's rights of that moment (S17). A decision never locks a run.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID, uuid4
+
+from django.db import IntegrityError, transaction
+
+from approvals.core.eligibility import Tally, tally
+from approvals.core.reasons import reason_of
+from approvals.models import Decision, Permit, Proposal
+from approvals.selectors.bound import read_bound
+from approvals.selectors.catalogue import still_admitted
+from approvals.selectors.deciders import counted_votes, eligibility_of, requires_of
+from approvals.store import rounds
+from approvals.store.rows import change, lock_permit, lock_proposal, resolve, votes_of
+from audit.core.actor import Actor
+from audit.core.canonical import short_digest
+from audit.core.refusal import Conflict, Forbidden, Invalid, NotFound
+from audit.services.record import audit_record, audit_refusals
+from audit.store import clock
+
+DECIDED = "proposal.decided"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionRow:
+    """What a click did. `status` is the proposal's now; `message` a sentence for the person; `repeated` says that the
+    same verdict of the same person was recorded before and nothing was changed."""
+
+    proposal_id: UUID
+    status: str
+    round: int
+    verdict: str
+    message: str
+    repeated: bool
+
+
+def decision_record(
+    *,
+    actor: Actor,
+    proposal_id: UUID,
+    verdict: Literal["approve", "reject"],
+    digest: str,
+    reason: str = "",
+    round: int | None = None,
+) -> DecisionRow:
+    """Record the actor's verdict on the exact call with this digest; the one that completes the quorum grants.
+
+    `digest` is the one that the page showed (A2), `round` the one it stood in (None where the caller has seen none).
+    Decision, permit, resolution, audit entry and the proposal's new status are one transaction. The same verdict of
+    the same person again is a normal answer (`repeated`).
+
+    Raises Forbidden PERSON_REQUIRED, SELF_APPROVAL, ROLE_MISSING, GROUP_MISSING (`missing` names the groups), INACTIVE;
+    NotFound for an unknown or foreign id; Conflict PROPOSAL_ALTERED, ALREADY_DECIDED (`detail.by`, `detail.at`),
+    EXPIRED, CLOSED, ROUND_CHANGED, DIGEST_CHANGED, CONTRACT_CHANGED; Invalid VERDICT_UNKNOWN, REASON_REQUIRED,
+    REASON_TOO_LONG, REASON_INVALID. Each is in the audit log as refused.
+    """
+    asked: dict[str, object] = {"verdict": str(verdict)[:20]}
+    with audit_refusals(actor=actor, action=DECIDED, object_type="proposal", object_id=proposal_id, detail=asked):
+        if actor.kind != "person" or actor.via != "session":
+            raise Forbidden(
+                "Deciding needs a person in their own browser session; no token decides.", code="PERSON_REQUIRED"
+            )
+        if verdict not in ("approve", "reject"):
+            raise Invalid("A verdict is approve or reject.", code="VERDICT_UNKNOWN")
+        proposal = lock_proposal(proposal_id, tenant_id=actor.tenant_id)
+        if proposal is None:
+            raise NotFound
+        now = clock.now()
+        votes = votes_of(proposal)
+        read_bound(proposal, decisions=votes, permit=lock_permit(proposal))
+        mine = next((vote for vote in votes if str(vote.reviewer_id) == actor.id), None)
+        if mine is not None and mine.verdict == verdict and mine.digest == digest and round in (None, proposal.round):
+            return _repeated(proposal, mine)
+        _check_open(proposal, votes, now)
+        _check_eligible(actor, proposal)
+        _check_same_thing(proposal, digest, round)
+        if mine is not None:
+            word = "approved" if mine.verdict == "approve" else "rejected"
+            raise _already(f"You {word} this already; one verdict a round.", mine)
+        said = reason_of(reason, required=verdict == "reject")
+        if verdict == "approve" and not still_admitted(proposal.tool_version_id):
+            raise Conflict(
+                "The contract that this call was made for is no longer admitted, so it would be refused when executed. "
+                "Reject it, or let it expire; the agent can ask again under today's contract.",
+                code="CONTRACT_CHANGED",
+            )
+        return _record(actor, proposal, votes, verdict, said, now)
+
+
+def _check_open(proposal: Proposal, votes: list[Decision], now: datetime) -> None:
+    """State and expiry. What was decided is told before what is late: whoever decided it did so in time."""
+    if proposal.status in ("granted", "rejected"):
+        last = votes[-1] if votes else None
+        word = "approved" if proposal.status == "granted" else "rejected"
+        if last is not None:
+            raise _already(f"{last.reviewer_name} {word} this at {_clock_text(last.at)}; nothing is left to do.", last)
+        raise Conflict(f"This was {word} already.", code="ALREADY_DECIDED")
+    if proposal.status == "expired" or (proposal.status == "pending" and now >= proposal.expires_at):
+        raise Conflict(
+            f"The time to decide was over at {_clock_text(proposal.expires_at)}; it was refused and nothing ran. "
+            "The agent may ask again.",
+            code="EXPIRED",
+            detail={"expires_at": proposal.expires_at.isoformat()},
+        )
+    if proposal.status != "pending":
+        words = {
+            "withdrawn": "The agent took this back before anybody decided",
+            "cancelled": "The run was cancelled before anybody decided",
+            "superseded": "An edited revision took the place of this",
+            "refused": "This was refused when it was judged again",
+        }
+        raise Conflict(
+            f"{words.get(proposal.status, f'This is {proposal.status}')}; nothing ran and nothing is left to do.",
+            code="CLOSED",
+            detail={"status": proposal.status},
+        )
+
+
+def _check_eligible(actor: Actor, proposal: Proposal) -> None:
+    allowed = eligibility_of(actor, proposal)
+    if not allowed.ok:
+        raise Forbidden(allowed.reason, code=allowed.code, missing=allowed.missing)
+
+
+def _check_same_thing(proposal: Proposal, digest: str, round: int | None) -> None:
+    """The click is about what stands here: the call by its digest, and the state and rules by the round."""
+    if digest != proposal.digest:
+        raise Conflict(
+            f"You decided on another call than this one (this is {short_digest(proposal.digest)}). "
+            "Load the page again and decide on what it shows.",
+            code="DIGEST_CHANGED",
+            detail={"digest": proposal.digest},
+        )
+    if round is not None and round != proposal.round:
+        because = (proposal.why or {}).get("opened_because") or {}
+        raise Conflict(
+            f"This is asked anew since you opened the page: {because.get('message') or 'it was judged again.'} "
+            "Load the page again and decide on what it shows now.",
+            code="ROUND_CHANGED",
+            detail={"round": proposal.round},
+        )
+
+
+def _record(
+    actor: Actor,
+    proposal: Proposal,
+    votes: list[Decision],
+    verdict: Literal["approve", "reject"],
+    reason: str,
+    now: datetime,
+) -> DecisionRow:
+    decision = Decision(
+        id=uuid4(),
+        proposal=proposal,
+        round=proposal.round,
+        reviewer_id=UUID(actor.id),
+        reviewer_name=actor.name,
+        verdict=verdict,
+        reason=reason,
+        digest=proposal.digest,
+        snapshot_hash=proposal.snapshot_hash,
+        at=now,
+    )
+    try:
+        with transaction.atomic():
+            decision.save(force_insert=True)
+    except IntegrityError:
+        # The lock makes this impossible; the constraint stands for whoever gets past it.
+        raise Conflict("You decided this already; one verdict a round.", code="ALREADY_DECIDED") from None
+    requires = requires_of(proposal)
+    counted, _ = counted_votes(proposal, [*votes, decision])
+    stand = tally(requires, counted)
+    by: dict[str, object] = {"name": actor.name, "id": actor.id, "reason": reason}
+    if stand.outcome == "rejected":
+        change(proposal, status="rejected", decided_at=now, refresh_asked_at=None)
+        resolve(proposal, "rejected", at=now, by=by)
+    elif stand.outcome == "granted":
+        Permit.objects.create(
+            id=uuid4(), proposal=proposal, round=proposal.round, digest=proposal.digest, granted_at=now
+        )
+        change(proposal, status="granted", decided_at=now, refresh_asked_at=None)
+        resolve(proposal, "granted", at=now, by=by)
+    else:
+        change(proposal)
+    audit_record(
+        actor=actor,
+        action=DECIDED,
+        detail={
+            "verdict": verdict, "reason": reason, "round": proposal.round, "status": proposal.status,
+            # What the reviewer saw (U1): the call and the state by their hashes, the sentence as it read.
+            "digest": proposal.digest, "snapshot": proposal.snapshot_hash, "sentence": proposal.sentence,
+            "rule": proposal.rule_id, "policy": proposal.policy_number, "quorum": stand.words,
+        },
+        **rounds.audited(proposal),
+    )  # fmt: skip
+    return DecisionRow(
+        proposal_id=proposal.pk,
+        status=proposal.status,
+        round=proposal.round,
+        verdict=verdict,
+        message=_message(proposal, verdict, stand),
+        repeated=False,
+    )
+
+
+def _message(proposal: Proposal, verdict: str, stand: Tally) -> str:
+    if verdict == "reject":
+        return "Rejected. Nothing runs, and the agent is told your reason."
+    if proposal.status == "granted":
+        return "Approved. It runs now, after everything was checked once more."
+    return f"Your approval is recorded; nothing runs yet: it {stand.words}."
+
+
+def _repeated(proposal: Proposal, mine: Decision) -> DecisionRow:
+    word = "approved" if mine.verdict == "approve" else "rejected"
+    return DecisionRow(
+        proposal_id=proposal.pk,
+        status=proposal.status,
+        round=proposal.round,
+        verdict=mine.verdict,
+        message=f"You {word} this at {_clock_text(mine.at)}. It is recorded once.",
+        repeated=True,
+    )
+
+
+def _already(message: str, by: Decision) -> Conflict:
+    return Conflict(
+        message,
+        code="ALREADY_DECIDED",
+        detail={
+            "by": by.reviewer_name, "at": by.at.isoformat(), "verdict": by.verdict, "reason": by.reason,
+        },
+    )  # fmt: skip
+
+
+def _clock_text(at: datetime) -> str:
+    """To the second, in UTC; pages show the reader's own zone beside it from `detail`."""
+    return f"{at:%H:%M:%S} UTC"

@@ -1,0 +1,164 @@
+"""May this call happen? First its shape and the token's scopes, then, with the target's state, the one evaluate() (E2).
+
+`call_prepare` runs in the request and touches no target; `call_judge` runs in a worker, at proposal and at dispatch
+alike, inside the transaction that acts on its verdict.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from django.db import connection
+
+from access.selectors.actors import RequesterFacts
+from approvals.core.contract import Absent, effective_arguments
+from approvals.core.contract_types import Contract
+from approvals.core.digest import call_bytes, digest, parse_call_bytes
+from approvals.core.policy import DENIED, Request, Verdict, evaluate, principal_of
+from approvals.core.template import render_text
+from approvals.selectors.catalogue import active_contract, alternatives_for, contract_of, still_admitted, tools_for
+from approvals.selectors.policies import rules_of
+from approvals.store.rows import active_policy_number
+from audit.core.actor import Actor
+from audit.core.canonical import canonical_bytes
+from audit.core.jsondoor import Json
+from audit.core.refusal import Forbidden, NotFound, Refusal
+
+__all__ = ["Prepared", "Verdict", "call_judge", "call_prepare"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A call whose shape and scopes are right. `given` are the canonical bytes of what the agent sent, `effective` the
+    arguments with defaults, `canonical` the bytes that are shown, hashed and executed, `digest` their SHA-256."""
+
+    contract: Contract = field(repr=False)
+    contract_version: int
+    tool_version_id: UUID
+    effective: dict[str, Json]
+    canonical: bytes
+    given: bytes
+    digest: str
+    target: str
+    resource: str
+
+
+def call_prepare(*, actor: Actor, tool: str, arguments: Json | Absent, acting_user: str) -> Prepared:
+    """Check shape, then token and scopes (E2). `acting_user` is the user id the agent acts for, or "".
+
+    Raises NotFound (UNKNOWN_TOOL), Invalid (ARGUMENTS_MISSING, ARGUMENTS_INVALID, TEMPLATE_NAME_MISSING, …), TooLarge,
+    Forbidden (SCOPE_MISSING, with the scopes in `missing`); each names alternatives that this actor may use.
+    """
+    admitted = active_contract(actor.tenant_id, tool)
+    if admitted is None:
+        raise NotFound(
+            f"There is no tool called {tool[:64]} here. Use one of the alternatives.",
+            code="UNKNOWN_TOOL",
+            alternatives=[found.name for found in tools_for(actor)],
+        )
+    contract = admitted.contract
+    try:
+        effective = effective_arguments(contract, arguments)
+        missing = sorted(set(contract.scopes) - actor.scopes)
+        if missing:
+            raise Forbidden(
+                f"The token lacks {', '.join(missing)} for {tool}. Ask for a token with it, or use an alternative.",
+                code="SCOPE_MISSING",
+                missing=missing,
+            )
+        names: dict[str, Json] = {"args": effective}
+        target, resource = render_text(contract.target, names), render_text(contract.resource, names)
+    except Refusal as refusal:
+        raise refusal.with_alternatives(alternatives_for(actor, contract)) from None
+    canonical = call_bytes(
+        tool=contract.name,
+        contract_version=admitted.number,
+        target=target,
+        acting_user=acting_user,
+        arguments=effective,
+    )
+    return Prepared(
+        contract=contract,
+        contract_version=admitted.number,
+        tool_version_id=admitted.tool_version_id,
+        effective=effective,
+        canonical=canonical,
+        given=canonical_bytes(arguments),  # type: ignore[arg-type]  # an absent argument object was refused above
+        digest=digest(canonical),
+        target=target,
+        resource=resource,
+    )
+
+
+def call_judge(
+    *,
+    tenant_id: UUID | str,
+    tool_version_id: UUID,
+    canonical: bytes,
+    state: Mapping[str, Json] | None,
+    requester: RequesterFacts,
+) -> Verdict:
+    """The verdict of now on a call: the requester's rights, the contract's admission and checks, today's policy (A5).
+
+    Needs the transaction that acts on the verdict: the policy's number is held in it, so that nobody publishes another
+    one in between. Never raises for what a rule or value is (S63). Raises Conflict (CALL_DAMAGED, CONTRACT_ALTERED,
+    POLICY_ALTERED) for stored rows that are not what was written.
+    """
+    if not connection.in_atomic_block:
+        raise RuntimeError("a verdict holds only in the transaction that acts on it")
+    contract = contract_of(tool_version_id)
+    facts = parse_call_bytes(canonical)
+    number = active_policy_number(tenant_id, hold=True)
+    refused = _requester_refused(contract, requester, number, facts.acting_user)
+    if refused is not None:
+        return refused
+    if not still_admitted(tool_version_id):
+        return _deny(
+            "contract_changed",
+            f"The contract of {contract.name} that this call was made for is no longer admitted. "
+            "Ask again under today's contract.",
+            number,
+        )
+    request = Request(
+        tool=contract.name,
+        contract=contract,
+        arguments=facts.arguments,
+        state=state,
+        principal=_principal(requester, str(tenant_id)),
+    )
+    return evaluate(rules_of(tenant_id, number), request)
+
+
+def _requester_refused(
+    contract: Contract, requester: RequesterFacts, policy_number: int, acting_user: str
+) -> Verdict | None:
+    if not requester.ok:
+        return _deny(requester.code or DENIED, requester.message, policy_number)
+    if str((requester.user or {}).get("id", "")) != acting_user:
+        return _deny("principal_differs", "The call names another person than the agent acts for.", policy_number)
+    missing = sorted(set(contract.scopes) - requester.scopes)
+    if missing:
+        message = f"The agent no longer has {', '.join(missing)}, which {contract.name} needs."
+        return _deny("scope_missing", message, policy_number)
+    return None
+
+
+def _deny(code: str, message: str, policy_number: int) -> Verdict:
+    return Verdict("deny", code, message, "", policy_number)
+
+
+def _principal(requester: RequesterFacts, tenant_id: str) -> dict[str, Json]:
+    """The agent with its rights of now, as conditions read it; `principal.user` is the person it acts for, or null."""
+    user = requester.user
+    agent = Actor(
+        kind="agent",
+        id=str(requester.agent.get("id", "")),
+        name=str(requester.agent.get("name", "")),
+        tenant_id=tenant_id,
+        roles=frozenset(),
+        groups=frozenset(),
+        scopes=requester.scopes,
+        on_behalf_of=str(user["id"]) if user else "",
+        via="token",
+    )
+    return {**principal_of(agent), "agent": dict(requester.agent), "user": dict(user) if user else None}

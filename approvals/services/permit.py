@@ -1,0 +1,367 @@
+"""The authority that a granted round gives: redeemed once by one dispatch after everything was checked again (A4, A5).
+
+`permit_redeem` is called by runs inside its own transaction, under the run's head. A refusal is *returned*, never
+raised: what it writes (expired, refused, the next round) must commit with the run's own events.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from access.selectors.actors import RequesterFacts, decider_facts
+from approvals.core.digest import digest as digest_of
+from approvals.core.digest import snapshot_bytes, snapshot_hash
+from approvals.core.eligibility import tally
+from approvals.core.policy import Verdict, same_or_looser
+from approvals.core.reasons import reason_of
+from approvals.models import Decision, Permit, Proposal
+from approvals.selectors.bound import Altered, Bound, read_bound
+from approvals.selectors.deciders import counted_votes, requires_of
+from approvals.services.judge import call_judge
+from approvals.store import rounds
+from approvals.store.rounds import Because
+from approvals.store.rows import ProposalRow, change, is_redeemed, lock_permit, lock_proposal, row_of, votes_of
+from audit.core.actor import SYSTEM, Actor
+from audit.core.jsondoor import Json
+from audit.core.redact import redact_secrets
+from audit.core.refusal import Conflict, Forbidden, NotFound, Refusal
+from audit.services.record import audit_record, audit_record_or_owe, audit_refusals
+from audit.store import clock
+
+logger = logging.getLogger(__name__)
+
+MAX_STATE_AGE = timedelta(seconds=5)
+"""How old the target's state may be when the permit is redeemed."""
+ENDED = ("succeeded", "failed", "refused")
+OUTCOMES = ("started", "unknown", "retry", *ENDED)
+
+type RefusedKind = Literal["expired", "refused", "ask_again", "retry_read", "taken"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redeemed:
+    """The permit is this dispatch's: it may record its intent and send, once."""
+
+    permit_id: UUID
+    round: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The permit was not redeemed; nothing may be sent.
+
+    `kind`: *expired* and *refused* are final, the proposal has been closed in this transaction (or was before);
+    *ask_again*: the proposal waits for people in `proposal.round`, the call has to wait too; *retry_read*: nothing
+    changed, read the target's state again and come back; *taken*: another dispatch has the permit and the call, this
+    one has nothing to say about it. `verdict` is today's judgement where there was one.
+    """
+
+    kind: RefusedKind
+    code: str
+    message: str
+    proposal: ProposalRow | None = None
+    verdict: Verdict | None = None
+
+    def refusal(self) -> Refusal:
+        """What the agent is told (E3)."""
+        return Conflict(self.message, code=self.code, retry_safe=False)
+
+
+type RedeemResult = Redeemed | Refused
+
+
+def permit_redeem(
+    *,
+    proposal_id: UUID | str,
+    canonical: bytes,
+    digest: str,
+    dispatch_id: UUID,
+    state: Mapping[str, Json] | None,
+    state_read_at: datetime,
+    requester: RequesterFacts,
+    actor: Actor | None = None,
+) -> RedeemResult:
+    """Check everything again and consume the permit for `dispatch_id`, or say why not.
+
+    `canonical` and `digest` are those of the call's own row, `state` what the target said at `state_read_at` (database
+    clock), `requester` the requester's rights of now. In order: both copies of the bytes, expiry, age of the state,
+    today's policy, the state that was approved, the deciders' rights of now, and last one conditional UPDATE.
+
+    Raises RuntimeError outside a transaction and nothing else of its own. Does not prevent a redeemed dispatch from
+    sending late: that is the fence's and the kernel timer's part.
+    """
+    if not connection.in_atomic_block:
+        raise RuntimeError("a permit is redeemed in the transaction that records the intent")
+    proposal = lock_proposal(UUID(str(proposal_id)))
+    if proposal is None:
+        return Refused(kind="refused", code="NOT_FOUND", message="The proposal of this call is not there.")
+    permit = lock_permit(proposal)
+    now = clock.now()
+    worker = actor or SYSTEM("worker", str(proposal.tenant_id))
+    standing = _standing(proposal, permit)
+    if standing is not None:
+        return standing
+    check = _Check(proposal, permit, worker, now)  # type: ignore[arg-type]  # a granted round without one was refused
+    try:
+        return check.redeem(canonical, digest, dispatch_id, state, state_read_at, requester)
+    except Refusal as refusal:  # bytes, contract or policy are not what was written
+        return check.refuse(refusal.code, refusal.message)
+
+
+def _standing(proposal: Proposal, permit: Permit | None) -> Refused | None:
+    """The answer where the proposal is not granted with an unused permit; nothing is changed."""
+    words = {
+        "pending": ("ask_again", "ASKED_AGAIN", "The call waits for people again."),
+        "expired": ("expired", "EXPIRED", "The approval expired before the call was executed."),
+    }
+    if proposal.status != "granted":
+        kind, code, message = words.get(
+            proposal.status, ("refused", proposal.status.upper(), f"The call is {proposal.status}.")
+        )
+        return Refused(kind=kind, code=code, message=message, proposal=row_of(proposal))  # type: ignore[arg-type]
+    if permit is None or permit.status == "void":
+        because = permit.void_because if permit is not None else "There is none."
+        return Refused(
+            kind="refused", code="PERMIT_VOID", message=f"The permit is void: {because}", proposal=row_of(proposal)
+        )
+    if permit.status == "redeemed":
+        return Refused(
+            kind="taken",
+            code="PERMIT_REDEEMED",
+            message="The permit was redeemed already; one approval executes once.",
+            proposal=row_of(proposal),
+        )
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """One attempt to redeem a locked, ready permit."""
+
+    proposal: Proposal
+    permit: Permit
+    actor: Actor
+    now: datetime
+
+    def redeem(
+        self,
+        canonical: bytes,
+        digest: str,
+        dispatch_id: UUID,
+        state: Mapping[str, Json] | None,
+        state_read_at: datetime,
+        requester: RequesterFacts,
+    ) -> RedeemResult:
+        proposal = self.proposal
+        votes = votes_of(proposal)
+        bound = read_bound(proposal, decisions=votes, permit=self.permit)
+        if digest_of(canonical) != digest or digest != proposal.digest or canonical != bytes(proposal.canonical):
+            raise Altered("call")
+        if self.now >= proposal.expires_at:
+            return self.expire()
+        if not timedelta(0) <= self.now - state_read_at <= MAX_STATE_AGE:
+            return Refused(
+                kind="retry_read",
+                code="STATE_TOO_OLD",
+                message="The target's state is too old to execute on; it is read again.",
+                proposal=row_of(proposal),
+            )
+        today = call_judge(
+            tenant_id=proposal.tenant_id,
+            tool_version_id=proposal.tool_version_id,
+            canonical=canonical,
+            state=state,
+            requester=requester,
+        )
+        if today.effect == "deny":
+            return self.refuse(today.code.upper(), today.message, today)
+        because = self._changed(bound, today, state, votes)
+        if because is not None:
+            return self.ask_again(bound, today, state, state_read_at, because)
+        return self._consume(dispatch_id)
+
+    def _changed(
+        self, bound: Bound, today: Verdict, state: Mapping[str, Json] | None, votes: Sequence[Decision]
+    ) -> Because | None:
+        """What voids the votes, or None. The state first: then people see what they decide on."""
+        if snapshot_hash(snapshot_bytes(state)) != self.proposal.snapshot_hash:
+            return rounds.STATE_CHANGED
+        if not same_or_looser(bound.requirement, today):
+            return Because(
+                code="POLICY_CHANGED",
+                message=f"The policy asks for more since it was approved (rule {today.rule_id}, "
+                f"version {today.policy_number}), so it is asked anew.",
+            )
+        counted, uncounted = counted_votes(self.proposal, votes)
+        if tally(requires_of(self.proposal), counted).outcome != "granted":
+            names = ", ".join(uncounted) or "Somebody"
+            return Because(
+                code="DECIDER_CHANGED", message=f"{names} approved it and may no longer decide it, so it is asked anew."
+            )
+        return None
+
+    def _consume(self, dispatch_id: UUID) -> RedeemResult:
+        ready = Permit.objects.filter(pk=self.permit.pk, status="ready")
+        if ready.update(status="redeemed", redeemed_at=self.now, dispatch_id=dispatch_id) != 1:
+            return Refused(
+                kind="taken",
+                code="PERMIT_REDEEMED",
+                message="The permit was redeemed already; one approval executes once.",
+                proposal=row_of(self.proposal),
+            )
+        change(self.proposal)
+        audit_record(
+            actor=self.actor,
+            action="permit.redeemed",
+            detail={"round": self.proposal.round, "dispatch": dispatch_id, "digest": self.proposal.digest},
+            **rounds.audited(self.proposal),
+        )
+        return Redeemed(permit_id=self.permit.pk, round=self.proposal.round)
+
+    def expire(self) -> Refused:
+        because = Because(code="EXPIRED", message="It was approved, but not executed in time.")
+        rounds.close(self.proposal, "expired", actor=self.actor, now=self.now, because=because)
+        return self._refused("expired", because)
+
+    def refuse(self, code: str, message: str, verdict: Verdict | None = None) -> Refused:
+        because = Because(code=code, message=message)
+        rounds.close(self.proposal, "refused", actor=self.actor, now=self.now, because=because)
+        return self._refused("refused", because, verdict)
+
+    def ask_again(
+        self,
+        bound: Bound,
+        today: Verdict,
+        state: Mapping[str, Json] | None,
+        state_read_at: datetime,
+        because: Because,
+    ) -> Refused:
+        waits = rounds.open_next_round(
+            self.proposal,
+            bound=bound,
+            today=today,
+            state=state,
+            read_at=state_read_at,
+            actor=self.actor,
+            now=self.now,
+            because=because,
+        )
+        return self._refused("ask_again" if waits else "expired", because, today)
+
+    def _refused(self, kind: RefusedKind, because: Because, verdict: Verdict | None = None) -> Refused:
+        return Refused(
+            kind=kind, code=because.code, message=because.message, proposal=row_of(self.proposal), verdict=verdict
+        )
+
+
+def permit_settle(*, proposal_id: UUID | str, outcome: str, detail: Mapping[str, object] | None = None) -> None:
+    """What became of the call, for the proposal's page; in the run's transaction, which has recorded it already.
+
+    `outcome` is *started*, *succeeded*, *failed*, *unknown*; *refused*: it ended before the permit was redeemed, so the
+    proposal is closed; or *retry*: proven that nothing happened outside and the same request will be sent again, so the
+    permit is given back and everything is checked again when it is redeemed. A late word after succeeded, failed or
+    refused moves nothing. Secrets in `detail` are redacted (E5).
+    """
+    if outcome not in OUTCOMES:
+        raise ValueError(f"{outcome} is no outcome; use one of {', '.join(OUTCOMES)}")
+    with transaction.atomic():
+        proposal = lock_proposal(UUID(str(proposal_id)))
+        if proposal is None or proposal.outcome in ENDED:
+            return
+        now = clock.now()
+        told = redact_secrets(dict(detail or {}))  # type: ignore[arg-type]
+        redeemed = is_redeemed(proposal)
+        if outcome == "refused" and not redeemed:
+            _close_refused(proposal, told, now)
+        elif outcome == "retry":
+            if redeemed:
+                _give_back(proposal, told, now)
+        else:
+            change(proposal, outcome=outcome, outcome_at=now, outcome_detail=told)
+
+
+def _close_refused(proposal: Proposal, told: Any, now: datetime) -> None:
+    if proposal.status not in ("pending", "granted"):
+        return
+    because = Because(code=str(told.get("code") or "REFUSED"), message=str(told.get("message") or "It was refused."))
+    kind = "refused"
+    if proposal.expires_at <= now:
+        kind, because = "expired", Because(code="EXPIRED", message="It was not executed in time.")
+    rounds.close(proposal, kind, actor=SYSTEM("worker", str(proposal.tenant_id)), now=now, because=because)
+
+
+def _give_back(proposal: Proposal, told: Any, now: datetime) -> None:
+    given = Permit.objects.filter(proposal_id=proposal.pk, status="redeemed")
+    if given.update(status="ready", redeemed_at=None, dispatch_id=None) != 1:
+        return
+    change(proposal, outcome="", outcome_at=now, outcome_detail=told)
+    audit_record(
+        actor=SYSTEM("worker", str(proposal.tenant_id)),
+        action="permit.given_back",
+        detail={"round": proposal.round, "told": told},
+        **rounds.audited(proposal),
+    )
+
+
+def permit_revoke(*, actor: Actor, proposal_id: UUID, reason: str) -> ProposalRow:
+    """Take an approval back before it is executed (S81): the permit is void and people are asked anew.
+
+    For an admin, an operator, and whoever approved in this round. Works while the audit log does not (S69). Raises
+    NotFound, Forbidden (PERSON_REQUIRED, ROLE_MISSING), Invalid (REASON_REQUIRED), Conflict (NOT_GRANTED, EXPIRED,
+    ALREADY_STARTED: the permit was redeemed, nothing can be called back).
+    """
+    with audit_refusals(actor=actor, action="permit.revoked", object_type="proposal", object_id=proposal_id):
+        proposal = lock_proposal(proposal_id, tenant_id=actor.tenant_id)
+        if proposal is None:
+            raise NotFound
+        now = clock.now()
+        votes = votes_of(proposal)
+        _check_may_revoke(actor, votes)
+        said = reason_of(reason, required=True)
+        because = Because(code="REVOKED", message=f"{actor.name} took the approval back: {said}")
+        permit = lock_permit(proposal)
+        if permit is not None and permit.status == "redeemed":
+            raise Conflict("It was started already; an effect cannot be called back.", code="ALREADY_STARTED")
+        if proposal.status != "granted" or permit is None:
+            raise Conflict(f"There is no approval to take back: it is {proposal.status}.", code="NOT_GRANTED")
+        if proposal.expires_at <= now:
+            raise Conflict("The approval has expired already; it will not be executed.", code="EXPIRED")
+        try:
+            bound = read_bound(proposal, decisions=votes, permit=permit)
+        except Refusal:
+            rounds.close(
+                proposal, "refused", actor=actor, now=now, because=because, by=actor.name, record=audit_record_or_owe
+            )
+            return row_of(proposal)
+        rounds.open_next_round(
+            proposal,
+            bound=bound,
+            today=bound.requirement,
+            state=bound.state,
+            read_at=proposal.snapshot_at,
+            actor=actor,
+            now=now,
+            because=because,
+            record=audit_record_or_owe,
+        )
+        return row_of(proposal)
+
+
+def _check_may_revoke(actor: Actor, votes: Sequence[Decision]) -> None:
+    if actor.kind != "person" or actor.via != "session":
+        raise Forbidden("Only a person, in their own session, takes an approval back.", code="PERSON_REQUIRED")
+    facts = decider_facts(tenant_id=actor.tenant_id, user_id=actor.id)
+    if facts is None or not facts.active:
+        raise Forbidden("Your account is not active.", code="INACTIVE")
+    if not facts.roles.isdisjoint({"admin", "operator"}) or any(str(v.reviewer_id) == actor.id for v in votes):
+        return
+    raise Forbidden(
+        "Only an admin, an operator or whoever approved it may take the approval back.",
+        code="ROLE_MISSING",
+        missing=["operator"],
+    )

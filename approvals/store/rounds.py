@@ -1,0 +1,169 @@
+"""Closing a proposal and opening its next round, each with its outbox row, audit entry and hint, in one transaction."""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from approvals.core.contract_types import Contract
+from approvals.core.digest import CallFacts, snapshot_bytes, snapshot_hash
+from approvals.core.eligibility import can_be_met
+from approvals.core.policy import Verdict
+from approvals.core.present import hides_anything, sentence_text
+from approvals.core.rounds import both_hold, expiry_after
+from approvals.models import Proposal
+from approvals.selectors.bound import Bound
+from approvals.selectors.deciders import people_who_can_decide, requires_of
+from approvals.store.rows import change, resolve, void_permit
+from audit.core.actor import Actor
+from audit.core.jsondoor import Json
+from audit.services.record import audit_record
+
+logger = logging.getLogger(__name__)
+
+type Record = Callable[..., object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Because:
+    """Why a round ended or a proposal was closed: a stable code, and a sentence for pages, agents and the log."""
+
+    code: str
+    message: str
+
+
+STATE_CHANGED = Because(
+    code="STATE_CHANGED", message="The record at the target has changed since this was asked, so it is asked anew."
+)
+
+
+def judged(
+    contract: Contract, facts: CallFacts, state: Mapping[str, Json] | None, verdict: Verdict, read_at: datetime
+) -> dict[str, Any]:
+    """The columns that follow from one judgement: what was seen, what is required and why, and how it reads."""
+    seen = snapshot_bytes(state)
+    return {
+        "snapshot": seen,
+        "snapshot_hash": snapshot_hash(seen),
+        "snapshot_at": read_at,
+        "observed": None,
+        "observed_at": None,
+        "refresh_asked_at": None,
+        "policy_number": verdict.policy_number,
+        "rule_id": verdict.rule_id,
+        "requires": [{"group": item.group, "count": item.count} for item in verdict.approvers],
+        "sentence": sentence_text(contract, facts.arguments, state),
+        "hidden_characters": hides_anything(contract, facts.arguments, state),
+    }
+
+
+def why(verdict: Verdict) -> dict[str, Json]:
+    """The column `why` of a first round: the verdict."""
+    return {"verdict": verdict.as_dict(), "opened_because": None}
+
+
+def why_again(verdict: Verdict, because: Because, at: datetime, was: Mapping[str, Json] | None) -> dict[str, Json]:
+    """The column `why` of a later round: the verdict, what opened it, and the state that the round before saw."""
+    opened: dict[str, Json] = {"code": because.code, "message": because.message, "at": at.isoformat()}
+    return {"verdict": verdict.as_dict(), "opened_because": {**opened, "was": None if was is None else dict(was)}}
+
+
+def audited(proposal: Proposal) -> dict[str, Any]:
+    """The fields by which every audit entry names a proposal."""
+    return {
+        "object_type": "proposal",
+        "object_id": proposal.pk,
+        "run_id": proposal.run_id,
+        "call_id": proposal.call_id,
+        "tool": proposal.tool,
+    }
+
+
+def close(
+    proposal: Proposal,
+    kind: str,
+    *,
+    actor: Actor,
+    now: datetime,
+    because: Because,
+    by: str = "",
+    record: Record = audit_record,
+) -> None:
+    """End a locked proposal that was pending or granted and not redeemed: `kind` is its last status, `by` the name of
+    whoever ended it, "" where nobody did."""
+    before = proposal.status
+    void_permit(proposal, because=because.message)
+    change(proposal, status=kind, decided_at=now, refresh_asked_at=None)
+    resolve(proposal, kind, at=now, by={"name": by, "reason": because.message, "code": because.code})
+    record(
+        actor=actor,
+        action=f"proposal.{kind}",
+        detail={"before": before, "round": proposal.round, "code": because.code, "because": because.message},
+        **audited(proposal),
+    )
+
+
+def open_next_round(
+    proposal: Proposal,
+    *,
+    bound: Bound,
+    today: Verdict,
+    state: Mapping[str, Json] | None,
+    read_at: datetime,
+    actor: Actor,
+    now: datetime,
+    because: Because,
+    record: Record = audit_record,
+) -> bool:
+    """Void the votes and the permit of a locked proposal and ask anew, under the same key and deadline (A4, A5).
+
+    `bound` is the row as it was verified; `today` a verdict that does not deny. False if today's rule gives so little
+    time that it is expired by now: then it is closed as such.
+    """
+    requirement = both_hold(bound.requirement, today)
+    expires_at = expiry_after(created_at=proposal.created_at, expires_at=proposal.expires_at, requirement=requirement)
+    if expires_at <= now:
+        late = Because(code="EXPIRED", message="Today's rule gives less time, and that has passed.")
+        close(proposal, "expired", actor=actor, now=now, because=late, record=record)
+        return False
+    void_permit(proposal, because=because.message)
+    before = proposal.snapshot_hash
+    change(
+        proposal,
+        status="pending",
+        round=proposal.round + 1,
+        decided_at=None,
+        expires_at=expires_at,
+        why=why_again(requirement, because, now, bound.state),
+        **judged(bound.contract, bound.facts, state, requirement, read_at),
+    )
+    record(
+        actor=actor,
+        action="proposal.asked_again",
+        detail={
+            "round": proposal.round, "code": because.code, "because": because.message,
+            "snapshot": {"before": before, "now": proposal.snapshot_hash}, "rule": proposal.rule_id,
+            "policy": proposal.policy_number, "requires": proposal.requires, "expires_at": proposal.expires_at,
+        },
+        **audited(proposal),
+    )  # fmt: skip
+    warn_if_nobody_can_decide(proposal, actor=actor, record=record)
+    return True
+
+
+def warn_if_nobody_can_decide(proposal: Proposal, *, actor: Actor, record: Record = audit_record) -> None:
+    """The alarm of S8: a group that was emptied after the policy was published blocks, and that is said aloud."""
+    if can_be_met(requires_of(proposal), people_who_can_decide(proposal)):
+        return
+    logger.warning(
+        "Proposal %s of tenant %s needs people who are not there; it will expire at %s.",
+        proposal.pk, proposal.tenant_id, proposal.expires_at.isoformat(),
+    )  # fmt: skip
+    record(
+        actor=actor,
+        action="proposal.nobody_can_decide",
+        verdict="failed",
+        detail={"round": proposal.round, "requires": proposal.requires},
+        **audited(proposal),
+    )

@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
                 ('password', models.CharField(max_length=128, verbose_name='password')),
                 ('last_login', models.DateTimeField(blank=True, null=True, verbose_name='last login')),
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('email', models.EmailField(max_length=254)),
+                ('email', models.EmailField(max_length=254, unique=True)),
                 ('name', models.CharField(max_length=200)),
                 ('is_active', models.BooleanField(default=True)),
                 ('time_zone', models.CharField(default='UTC', max_length=64)),

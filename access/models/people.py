@@ -23,7 +23,7 @@ class User(AbstractBaseUser):
     """A person's account: people are accounts, never typed names (S85). No superuser: rights are memberships."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    email = models.EmailField(max_length=254)
+    email = models.EmailField(max_length=254, unique=True)
     name = models.CharField(max_length=200)
     is_active = models.BooleanField(default=True)
     time_zone = models.CharField(max_length=64, default="UTC")

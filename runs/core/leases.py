@@ -43,11 +43,6 @@ def request_deadline(started_at: datetime, timeout_ms: int) -> datetime:
     return after(started_at, timing(timeout_ms).request_deadline_ms)
 
 
-def lease_until(claimed_at: datetime, timeout_ms: int) -> datetime:
-    """How long a claim made now holds the dispatch."""
-    return after(claimed_at, timing(timeout_ms).lease_ms)
-
-
 def lease_holds(now: datetime, until: datetime | None) -> bool:
     """Whether a lease is in force. At its very last instant it is over: two holders at once is the worse mistake."""
     return until is not None and now < until
@@ -68,13 +63,11 @@ def may_send(*, now: datetime, deadline: datetime, fence: int, current_fence: in
 
 
 def conclusive_at(deadline: datetime, settle_after_ms: int) -> datetime:
-    """When a look-up that finds nothing begins to prove something: the old request's deadline plus settling time."""
+    """When a look-up that finds nothing begins to prove something: the old request's deadline plus settling time.
+
+    A look-up *sent* at this moment or later is conclusive; when its answer came does not matter.
+    """
     return after(deadline, settle_after_ms)
-
-
-def look_up_is_conclusive(*, asked_at: datetime, deadline: datetime, settle_after_ms: int) -> bool:
-    """Whether finding nothing proves that nothing happened. `asked_at` is when the look-up was *sent*."""
-    return asked_at >= conclusive_at(deadline, settle_after_ms)
 
 
 def back_off_ms(*, attempt: int, base_ms: int, factor: float, dice: float) -> int:

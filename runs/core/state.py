@@ -89,10 +89,6 @@ class Command:
         attempt, round_ = self.body.get("attempt", 0), self.body.get("round", 0)
         return f"{self.kind}:{self.call_id or ''}:{attempt}:{round_}:{self.body.get('occasion', '')}"
 
-    def to_json(self) -> dict[str, Any]:
-        """JSON values."""
-        return {"kind": self.kind.value, "call_id": self.call_id, "body": self.body}
-
 
 @dataclass(frozen=True, slots=True)
 class State:

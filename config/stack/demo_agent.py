@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from config.stack.demo_orders import FIRST_NUMBER, ORDERS
-from sdk.clearance_client import FINAL_STATES, Client, Refused, Unreachable
+from sdk.clearance_client import Client, Refused, Unreachable
 
 log = logging.getLogger("demo-agent")
 # Between two requests (seconds): a person shall see them arrive one by one.
@@ -88,7 +88,7 @@ class Agent:
         for case in list(self.waiting):
             try:
                 call = self.client.get_call(case.run_id, case.call_id)
-                if call["state"] not in FINAL_STATES:
+                if not call["final"]:
                     continue
                 log.info("%s: %s", case.order, call["state"])
                 self.pace = SLEEPY_PACE if call["state"] == "expired" else PACE
@@ -125,7 +125,7 @@ class Agent:
     def _read(self, run_id: str, order: str) -> dict[str, Any]:
         """The order as the payment server knows it. Reading needs nobody's approval."""
         call = self.client.call(run_id, "read", "get_order", {"order_id": order})
-        if call["state"] not in FINAL_STATES:
+        if not call["final"]:
             call = self.client.wait_for_call(run_id, "read", seconds=60)
         return dict(call["result"])
 

@@ -6,7 +6,7 @@ with Client("http://localhost:8000", client_id="…", client_secret="…") as cl
     call = clearance.wait_for_call(run["id"], "step-1", seconds=900)
 """
 
-from .client import FINAL_STATES, Client
+from .client import Client
 from .errors import ClearanceError, Refused, Unreachable
 
-__all__ = ["FINAL_STATES", "ClearanceError", "Client", "Refused", "Unreachable"]
+__all__ = ["ClearanceError", "Client", "Refused", "Unreachable"]

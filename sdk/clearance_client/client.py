@@ -11,20 +11,6 @@ import httpx
 
 from .errors import Refused, Unreachable
 
-# States of a call after which nothing more happens to it. `unknown` is none of them: somebody still finds out.
-FINAL_STATES = frozenset(
-    {
-        "succeeded",
-        "failed",
-        "refused",
-        "rejected",
-        "expired",
-        "withdrawn",
-        "superseded",
-        "cancelled",
-        "compensated",
-    }
-)
 # The server holds a long poll for this long at most (seconds); we ask again until our own patience is over.
 LONGEST_POLL = 30.0
 # A token is renewed this long before it ends (seconds), so that it cannot end on the way.
@@ -95,8 +81,8 @@ class Client:
     def call(self, run_id: str, call_id: str, tool: str, arguments: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         """Asks for one tool call. `call_id` is unique in the run and is the call's step: repeat it to repeat safely.
 
-        Answers within some 2 s: `state` is final, or `waiting` (people decide) or `new` (a worker has not judged it
-        yet); then use `wait_for_call`.
+        Answers within some 2 s, as the call then stands: `final`, or `state` is `waiting` (people decide) or `new` (a
+        worker has not judged it yet); then use `wait_for_call`. Raises `Refused` when it ended without a result.
         """
         body = {"call_id": call_id, "tool": tool, "arguments": dict(arguments), **more}
         return self._request("POST", f"runs/{quote(run_id, safe='')}/calls", json=body)
@@ -108,12 +94,12 @@ class Client:
         return self._request("GET", path, params=params, timeout=self._timeout + wait)
 
     def wait_for_call(self, run_id: str, call_id: str, seconds: float = 900.0) -> dict[str, Any]:
-        """Waits until the call is final, or `seconds` are over; answers it as it then stands."""
+        """Waits until the call is final, or `seconds` are over; answers it as it then stands, whatever its end."""
         until = time.monotonic() + seconds
         while True:
             left = until - time.monotonic()
             call = self.get_call(run_id, call_id, wait=max(0.0, min(left, LONGEST_POLL)))
-            if call["state"] in FINAL_STATES or left <= 0:
+            if call["final"] or left <= 0:
                 return call
 
     def withdraw(self, run_id: str, call_id: str, reason: str = "") -> dict[str, Any]:
@@ -162,5 +148,5 @@ def _answer(response: httpx.Response) -> dict[str, Any]:
     if not isinstance(body, dict) or (response.is_error and not isinstance(body.get("error"), dict)):
         raise Unreachable(f"Not an answer of Clearance (HTTP {response.status_code}): {response.text[:200]!r}")
     if response.is_error:
-        raise Refused(response.status_code, body["error"])
+        raise Refused(response.status_code, body["error"], body.get("call"))
     return body

@@ -22,9 +22,10 @@ class Refused(ClearanceError):
     - retry_after: seconds, or None when repeating is no use
     - outcome: "none" (nothing happened), "committed" or "unknown"
     - retry_safe: whether the same request may be sent again
+    - call: the call as it stands, when it was recorded and then refused; else None
     """
 
-    def __init__(self, status: int, error: dict[str, Any]) -> None:
+    def __init__(self, status: int, error: dict[str, Any], call: dict[str, Any] | None = None) -> None:
         super().__init__(str(error.get("message", f"The server answered {status}.")))
         self.status = status
         self.code = str(error.get("code", f"HTTP_{status}"))
@@ -35,3 +36,4 @@ class Refused(ClearanceError):
         self.outcome = str(error.get("outcome", "unknown" if status >= 500 else "none"))
         self.retry_safe = bool(error.get("retry_safe", False))
         self.detail: dict[str, Any] = dict(error.get("detail") or {})
+        self.call = call

@@ -107,13 +107,14 @@ def test_a_refusal_carries_everything_that_a_model_can_use(peer: Peer, client: C
         "retry_safe": True,
         "detail": {"tool": "refund_order"},
     }
-    peer.answers((403, {"error": error}))
+    peer.answers((403, {"error": error, "call": {"state": "refused"}}))
     with pytest.raises(Refused) as caught:
         client.call("r1", "s1", "refund_order", {})
     refusal = caught.value
     assert (refusal.status, refusal.code, str(refusal)) == (403, "SCOPE_MISSING", "This session lacks refunds:write.")
     assert (refusal.missing, refusal.alternatives, refusal.retry_after) == (["refunds:write"], ["get_order"], 3.0)
     assert (refusal.outcome, refusal.retry_safe, refusal.detail) == ("none", True, {"tool": "refund_order"})
+    assert refusal.call == {"state": "refused"}
 
 
 @pytest.mark.parametrize(
@@ -136,14 +137,16 @@ def test_a_server_that_is_away_is_unreachable() -> None:
 
 
 def test_waiting_goes_on_until_the_call_is_final(peer: Peer, client: Client) -> None:
-    peer.answers((200, {"state": "new"}), (200, {"state": "waiting"}), (200, {"state": "rejected"}))
-    assert client.wait_for_call("r1", "s1") == {"state": "rejected"}
+    rejected = {"state": "rejected", "final": True}
+    peer.answers((202, {"state": "new", "final": False}), (202, {"state": "waiting", "final": False}), (200, rejected))
+    assert client.wait_for_call("r1", "s1") == rejected
     assert peer.paths()[1:] == ["/api/v1/runs/r1/calls/s1?wait=30"] * 3
 
 
 def test_waiting_ends_when_patience_does(peer: Peer, client: Client) -> None:
-    peer.answer = lambda method, path: TOKEN if path.endswith("/token") else (200, {"state": "unknown"})
-    assert client.wait_for_call("r1", "s1", seconds=0.05) == {"state": "unknown"}
+    unknown = {"state": "unknown", "final": False}
+    peer.answer = lambda method, path: TOKEN if path.endswith("/token") else (202, unknown)
+    assert client.wait_for_call("r1", "s1", seconds=0.05) == unknown
 
 
 def test_names_from_outside_cannot_leave_their_place_in_the_address(peer: Peer, client: Client) -> None:

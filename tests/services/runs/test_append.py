@@ -14,10 +14,10 @@ from runs.core.kinds import EventKind as K
 from runs.core.reducer import IllegalTransition
 from runs.core.replay import replay
 from runs.models import Call, Checkpoint, Dispatch, Event, Run
+from runs.selectors.history import facts, folded
 from runs.signals import run_advanced
 from runs.store import claims
 from runs.store.append import FenceLost, SequenceLost, append, lock_run
-from runs.selectors.history import facts, folded
 from tests.support.histories import (
     SYSTEM,
     add,

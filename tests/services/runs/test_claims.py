@@ -159,7 +159,8 @@ def test_a_started_row_is_never_made_ready_again(run_id):
     claim = claimed(run_id, "dispatch")
     started(claim, clock.now() + timedelta(minutes=1))
     assert not claims.give_back(claim, wait_ms=0, count_attempt=True)
-    row = claims.Expired(claim.id, run_id, claim.call_pk, "dispatch", "started", claim.fence, 1, 5, "w1", claim.lease_until)
+    identity = (claim.id, run_id, claim.call_pk, "dispatch", "started", claim.fence)
+    row = claims.Expired(*identity, 1, 5, "w1", claim.lease_until)
     with pytest.raises(ValueError, match="claimed"):
         claims.take_from_dead_worker(row)
     assert row_of(claim).status == "started"

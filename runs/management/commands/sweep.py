@@ -1,0 +1,141 @@
+"""`manage.py sweep`: the process that finishes what a lost hint, a dead worker or a passed deadline left behind.
+
+It polls PostgreSQL and needs nothing else: with the broker gone it does the ready work itself, in a few threads. Any
+number of sweeps may run beside each other.
+"""
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import connections
+
+from approvals.services.proposal import proposal_expire_due
+from audit.services.months import audit_months_prepare
+from audit.services.record import audit_pay_owed
+from runs.services.resolution import resolutions_consume
+from runs.services.sweep import (
+    sweep_actor,
+    sweep_expired_leases,
+    sweep_ready,
+    sweep_refresh,
+    sweep_wishes,
+    sweep_work,
+)
+
+log = logging.getLogger("clearance.sweep")
+
+THREADS = 4
+QUIET_S = 60.0
+"""A chore that keeps failing is told again after so long, not every second."""
+
+
+@dataclass
+class Chore:
+    """Something done every so often. A failure is logged in words and tried again at the next turn."""
+
+    name: str
+    every_s: float
+    do: Callable[[], Any]
+    due: float = 0.0
+    failing: bool = False
+    told_at: float = field(default=-QUIET_S)
+
+    def turn(self) -> None:
+        """Do it if it is due."""
+        now = time.monotonic()
+        if now < self.due:
+            return
+        self.due = now + self.every_s
+        try:
+            self.do()
+        except Exception as error:
+            if now - self.told_at >= QUIET_S:
+                self.told_at = now
+                log.exception("The sweep could not %s (%s). It tries again.", self.name, type(error).__name__)
+            self.failing = True
+        else:
+            if self.failing:
+                log.info("The sweep can %s again.", self.name)
+            self.failing, self.told_at = False, -QUIET_S
+        finally:
+            connections.close_all()
+
+
+class Sweep:
+    """The chores and the few threads that do work themselves."""
+
+    def __init__(self) -> None:
+        self.stopping = threading.Event()
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="sweep")
+        self._busy: set[object] = set()
+        self._lock = threading.Lock()
+        self.chores = [
+            Chore("end leases that are over", 0, sweep_expired_leases),
+            Chore("expire proposals", 0, partial(proposal_expire_due, limit=200)),
+            Chore("take up decisions", 0, partial(resolutions_consume, limit=200)),
+            Chore("find work that waits", 0, self._ready),
+            Chore("refresh what people look at", 0, self._wishes),
+            Chore("pay owed audit entries", 5, audit_pay_owed),
+            Chore("prepare the audit log's months", 3600, lambda: audit_months_prepare(actor=sweep_actor())),
+        ]
+
+    def run(self, *, once: bool = False) -> None:
+        """Until told to stop; `once` does every chore one time and waits for the work it began."""
+        while not self.stopping.is_set():
+            began = time.monotonic()
+            for chore in self.chores:
+                chore.turn()
+            if once:
+                break
+            self.stopping.wait(max(settings.SWEEP_SECONDS - (time.monotonic() - began), 0.05))
+        self._pool.shutdown(wait=True)
+
+    def _ready(self) -> None:
+        for run_id in sweep_ready():
+            self._begin(run_id, partial(sweep_work, run_id=run_id))
+
+    def _wishes(self) -> None:
+        for wish in sweep_wishes():
+            self._begin(wish.proposal_id, partial(sweep_refresh, wish=wish))
+
+    def _begin(self, what: UUID, do: Callable[[], object]) -> None:
+        """In a thread, unless one is at it or all are busy: what is not done now is found again in a second."""
+        with self._lock:
+            if what in self._busy or len(self._busy) >= THREADS:
+                return
+            self._busy.add(what)
+        self._pool.submit(self._do, what, do)
+
+    def _do(self, what: UUID, do: Callable[[], object]) -> None:
+        try:
+            do()
+        except Exception:
+            log.exception("The sweep's own work on %s failed.", what)
+        finally:
+            connections.close_all()
+            with self._lock:
+                self._busy.discard(what)
+
+
+class Command(BaseCommand):
+    help = "Finishes what a lost hint, a dead worker or a passed deadline left behind. Runs until INT or TERM."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--once", action="store_true", help="do every chore one time and end")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        sweep = Sweep()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: sweep.stopping.set())
+        log.info("The sweep looks every %.1f s.", settings.SWEEP_SECONDS)
+        sweep.run(once=options["once"])

@@ -1,0 +1,110 @@
+"""Taking up what was decided about a proposal: the outbox row of approvals becomes an event of the run, once.
+
+The run's head is locked first and the row consumed under it, in one transaction: two who find the same row, or an
+approval that arrives while the run is about to wait, end in one event (S41). What a lost hint missed the sweep finds.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from approvals.services.resolution import ResolutionRow, resolution_consume, resolutions_open
+from django.db import transaction
+
+from audit.core.refusal import NotFound, Refusal
+from audit.services.record import audit_record
+from runs.core.answers import ended
+from runs.core.kinds import EventKind as K
+from runs.core.reducer import IllegalTransition
+from runs.models import Call
+from runs.store.append import Loaded, append, lock_run
+from runs.store.claims import system_actor
+
+log = logging.getLogger(__name__)
+
+WORDS: Mapping[str, tuple[str, str]] = {
+    "rejected": ("REJECTED", "It was rejected{by}{because}. Nothing was executed; do not ask for the same again."),
+    "expired": ("APPROVAL_EXPIRED", "Nobody decided in time, so it is refused. Nothing was executed."),
+    "withdrawn": ("WITHDRAWN", "It was taken back{by}{because}. Nothing was executed."),
+    "superseded": ("SUPERSEDED", "It was replaced by an edited revision{by}. Nothing of this call was executed."),
+    "cancelled": ("RUN_CANCELLED", "Its run was cancelled{by}{because}. Nothing was executed."),
+    "refused": ("REFUSED_AT_RECHECK", "It no longer holds{because}. Nothing was executed."),
+}
+"""Code and sentence for the agent, by the resolution's kind."""
+
+
+def resolutions_consume(*, run_id: UUID | None = None, limit: int = 100) -> int:
+    """Take up what was decided and not taken up yet, of one run or of all; how many were."""
+    taken = 0
+    for row in resolutions_open(limit=limit, run_id=run_id):
+        try:
+            taken += resolution_take(row=row)
+        except Exception:
+            # One damaged run must not keep the decisions of all others waiting.
+            log.exception("The resolution of proposal %s could not be taken up.", row.proposal_id)
+    return taken
+
+
+def resolution_take(*, row: ResolutionRow) -> bool:
+    """Take up one. False when somebody else has."""
+    with transaction.atomic():
+        try:
+            loaded = lock_run(row.run_id)
+        except NotFound:
+            log.error("Proposal %s belongs to run %s, which is not there.", row.proposal_id, row.run_id)
+            return False
+        consumed = resolution_consume(resolution_id=row.id)
+        if consumed is None:
+            return False
+        _tell(loaded, consumed)
+    return True
+
+
+def _tell(loaded: Loaded, row: ResolutionRow) -> None:
+    actor = system_actor(loaded.run.tenant_id, on_behalf_of=str(loaded.run.acting_user_id or ""))
+    by = dict(row.by or {})
+    body: dict[str, Any] = {
+        "call_id": row.call_id,
+        "proposal_id": str(row.proposal_id),
+        "resolution": row.kind,
+        "by": by.get("name") or None,
+        "reason": by.get("reason") or None,
+        "round": row.round,
+    }
+    answers = None
+    if row.kind != "granted":
+        refusal = _refusal(row.kind, by)
+        body |= {"code": refusal.code, "message": refusal.message}
+        answers = {row.call_id: ended(row.kind, refusal.as_dict())}
+    before = loaded.state.calls.get(row.call_id)
+    try:
+        with transaction.atomic():
+            moved = append(loaded, [(K.RESOLUTION_CONSUMED, body)], actor=actor)
+    except IllegalTransition as error:
+        # The history has no place for it (the call ended otherwise, or waits for a later round): consumed all the
+        # same, or it would be found again every second.
+        log.info("The resolution %s of call %s moves nothing: %s", row.kind, row.call_id, error.sentence)
+        verdict = "duplicate"
+    else:
+        changed = before is not None and moved.state.calls[row.call_id].state is not before.state
+        verdict = "ok" if changed else "duplicate"
+        if changed and answers:
+            Call.objects.filter(run=loaded.run, call_id=row.call_id).update(answer=answers[row.call_id])
+    audit_record(
+        actor=actor,
+        action="call.resolved",
+        object_type="proposal",
+        object_id=row.proposal_id,
+        verdict=verdict,
+        run_id=loaded.run.id,
+        call_id=row.call_id,
+        detail={"resolution": row.kind, "round": row.round, "by": by.get("name", "")},
+    )
+
+
+def _refusal(kind: str, by: Mapping[str, Any]) -> Refusal:
+    code, sentence = WORDS[kind]
+    name, reason = by.get("name"), by.get("reason")
+    message = sentence.format(by=f" by {name}" if name else "", because=f": {reason}" if reason else "")
+    return Refusal(message, code=code, status=409)

@@ -1,0 +1,295 @@
+"""Real workers and sweeps, killed and stopped at the worst moments, in front of a payment server that forgets nothing.
+
+The server ignores idempotency keys: a doubled refund shows. The harm is done by a proxy in front of it (`Between`), so
+nothing of the product is replaced.
+"""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+from django.db import connections
+
+from runs.core.kinds import RunStatus
+from runs.live import hints
+from runs.models import Dispatch
+from runs.store import claims
+from tests.support.broker import freeze, kill, thaw
+from tests.support.processes import Between, processes
+from tests.support.world import kinds
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def running(world, tmp_path):
+    with processes(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def between(payments):
+    with Between(payments) as proxy:
+        yield proxy
+
+
+def calls_state(world, call):
+    return lambda: world.look(call).state
+
+
+def settled(world, running, call, *, seconds=30.0):
+    return running.until(lambda: world.look(call).final and world.look(call), f"{call.call_id} ends", seconds=seconds)
+
+
+def waiting(world, running, run, order, **kwargs):
+    """A refund that a real worker has judged as to be held."""
+    call = world.refund(run, order, **kwargs)
+    running.until(lambda: world.look(call).state == "waiting", "the call waits for people")
+    return world.look(call)
+
+
+def test_a_worker_told_by_hints_alone_carries_a_refund_from_the_request_to_the_receipt(world, running):
+    running.worker()
+    order = world.order()
+    call = waiting(world, running, world.run(), order)
+    began = time.monotonic()
+    world.decide(call)
+    call = settled(world, running, call)
+    assert time.monotonic() - began < 5
+    assert (call.state, world.keys(order)) == ("succeeded", [call.key])
+
+
+def test_killed_after_the_effect_and_before_the_record_it_is_unknown_then_found_and_never_repeated(
+    world, running, between
+):
+    """S10, S40, S80: kill -9 of a real worker while the payment server's answer is on its way."""
+    world.admit("refund_order", host=between.host)
+    worker = running.worker()
+    order = world.order()
+    call = waiting(world, running, world.run(), order)
+    between.on_refund = lambda visit: os.kill(worker.pid, signal.SIGKILL)
+    world.decide(call)
+    running.until(lambda: between.refunds == 1, "the refund is sent")
+    running.running["worker"].wait(10)
+    assert world.look(call).state == "started"
+    between.on_refund = lambda visit: None
+    running.end("worker")
+    running.worker("second")
+    running.sweep()
+    running.until(lambda: "outcome_unknown" in kinds(call.run_id), "the sweep says that nobody knows")
+    call = settled(world, running, call)
+    assert (call.state, call.answer["receipt"]["found_by"]) == ("succeeded", "look-up")
+    assert world.keys(order) == [call.key]
+    assert between.refunds == 1
+    events = kinds(call.run_id)
+    assert events[-3:] == ["dispatch_started", "outcome_unknown", "outcome_reconciled"]
+
+
+def test_killed_after_the_request_was_lost_the_run_needs_people_and_nothing_is_repeated(world, running, between):
+    """The worker dies and the target never did it: no machine sends again."""
+    world.admit("refund_order", host=between.host)
+    worker = running.worker()
+    order = world.order()
+    call = waiting(world, running, world.run(), order)
+
+    def die(visit):
+        os.kill(worker.pid, signal.SIGKILL)
+        raise OSError("the request never arrives")
+
+    between.before_refund = die
+    world.decide(call)
+    running.until(lambda: between.refunds == 1, "the refund is sent")
+    running.end("worker")
+    running.worker("second")
+    running.sweep()
+    running.until(
+        lambda: Dispatch.objects.filter(kind="look_up", status="done").exists(), "the look-up has proven what it can"
+    )
+    assert world.look(call).state == "unknown"
+    assert world.head(call).status == RunStatus.NEEDS_RECONCILIATION
+    assert (world.refunds(order), between.refunds) == ([], 1)
+
+
+def test_killed_before_anything_was_sent_it_is_done_by_the_next_worker(world, running, between):
+    """S10: killed while it read the target's state for the dispatch."""
+    world.admit("refund_order", host=between.host)
+    worker = running.worker()
+    order = world.order()
+    call = waiting(world, running, world.run(), order)
+    between.on_read = lambda visit: os.kill(worker.pid, signal.SIGKILL)
+    world.decide(call)
+    running.running["worker"].wait(10)
+    between.on_read = lambda visit: None
+    assert world.look(call).state == "ready"
+    running.end("worker")
+    running.worker("second")
+    running.sweep()
+    call = settled(world, running, call)
+    assert (call.state, world.keys(order)) == ("succeeded", [call.key])
+
+
+def test_a_step_that_kills_each_of_its_workers_stops_at_its_limit(world, running, between):
+    """S35."""
+    world.admit("refund_order", host=between.host)
+    order, run = world.order(), world.run()
+    call = world.refund(run, order)
+    Dispatch.objects.update(max_attempts=2)
+    running.sweep()
+    for number in range(2):
+        worker = running.worker(f"worker{number}")
+        between.on_read = lambda visit, worker=worker: os.kill(worker.pid, signal.SIGKILL)
+        running.running[f"worker{number}"].wait(20)
+    between.on_read = lambda visit: None
+    call = settled(world, running, call)
+    assert (call.state, call.answer["error"]["code"]) == ("refused", "ATTEMPTS_EXHAUSTED")
+    assert Dispatch.objects.get(call_id=call.id).status == "dead"
+
+
+def test_stopped_past_its_lease_and_continued_nothing_of_it_is_accepted(world, running, between):
+    """S37: SIGSTOP after the effect, another worker settles it, SIGCONT: the late answer is evidence."""
+    world.admit("refund_order", host=between.host)
+    worker = running.worker()
+    order = world.order()
+    call = waiting(world, running, world.run(), order)
+    between.on_refund = lambda visit: worker.suspend()
+    world.decide(call)
+    running.until(lambda: between.refunds == 1, "the refund is sent")
+    running.worker("second")
+    running.sweep()
+    call = settled(world, running, call)
+    assert call.answer["receipt"]["found_by"] == "look-up"
+    seq = world.head(call).seq
+    worker.resume()
+    # Its request's deadline passed while it stood still: the kernel timer ends it before it does anything more.
+    running.running["worker"].wait(10)
+    assert world.head(call).seq == seq
+    assert (world.keys(order), between.refunds) == ([call.key], 1)
+
+
+def test_stopped_before_it_sends_and_continued_too_late_it_never_sends(world, running, between):
+    """The window that fences cannot close: the kernel timer does."""
+    world.admit("refund_order", host=between.host)
+    worker = running.worker()
+    order = world.order()
+    call = waiting(world, running, world.run(), order)
+    reads = []
+
+    def stop_it_a_moment_later(visit):
+        # The state's answer is on its way; the worker records its intent and is stopped around the sending.
+        reads.append(visit)
+        threading.Timer(0.03, worker.suspend).start()
+
+    between.on_read = stop_it_a_moment_later
+    world.decide(call)
+    running.until(lambda: reads, "the state is read")
+    between.on_read = lambda visit: None
+    time.sleep(0.5)
+    running.worker("second")
+    running.sweep()
+    running.until(
+        lambda: world.look(call).final or Dispatch.objects.filter(kind="look_up", status="done").exists(),
+        "the other worker has done what can be done",
+    )
+    worker.resume()
+    time.sleep(2)
+    assert between.refunds <= 1
+    assert len(world.refunds(order)) == between.refunds
+
+
+def test_a_lost_hint_costs_two_seconds(world, running):
+    """S42: killed between commit and publish; here the hint is simply never handed over."""
+    order = world.order()
+    call = world.held(order)
+    running.worker()
+    running.sweep()
+    time.sleep(1.5)
+    hints._hints._failed_at = time.monotonic() + 60  # nothing of this process is sent
+    try:
+        began = time.monotonic()
+        world.decide(call)
+        call = settled(world, running, call)
+        took = time.monotonic() - began
+    finally:
+        hints._hints._failed_at = None
+    assert took < 2.5
+    assert world.keys(order) == [call.key]
+
+
+@pytest.mark.parametrize("harm", [kill, freeze])
+def test_with_the_broker_gone_the_sweep_does_the_work_itself(world, running, harm):
+    """S36: slower, not lost, not refused."""
+    order = world.order()
+    call = world.held(order)
+    running.sweep()
+    time.sleep(1.5)
+    harm(running.valkey)
+    began = time.monotonic()
+    world.decide(call)
+    assert time.monotonic() - began < 1  # nothing in the request waits for the broker
+    call = settled(world, running, call)
+    assert time.monotonic() - began < 6
+    assert world.keys(order) == [call.key]
+    if harm is freeze:
+        thaw(running.valkey)
+
+
+def test_without_any_worker_the_sweep_does_the_work_itself(world, running):
+    running.sweep()
+    order, run = world.order(), world.run()
+    call = world.submit(run, "get_order", {"order_id": order})
+    assert settled(world, running, call).state == "succeeded"
+
+
+def test_one_message_delivered_five_times_and_one_effect(world, running):
+    """S33."""
+    running.worker("one")
+    running.worker("two")
+    order = world.order()
+    call = waiting(world, running, world.run(), order)
+    world.decide(call)
+    for _ in range(5):
+        hints.wake(call.run_id)
+    call = settled(world, running, call)
+    time.sleep(0.5)
+    assert world.keys(order) == [call.key]
+
+
+def test_two_workers_and_a_sweep_finish_thirty_runs_over_a_restart_of_the_broker(world, running):
+    """S34."""
+    running.worker("one")
+    running.worker("two")
+    running.sweep()
+    orders = [world.order(1_000) for _ in range(30)]
+    calls = []
+    for number, order in enumerate(orders):
+        run = world.run()
+        calls.append(world.submit(run, "get_order", {"order_id": order}))
+        if number == 10:
+            kill(running.valkey)
+        if number == 20:
+            running.valkey.restart()
+    states = {settled(world, running, call, seconds=60).state for call in calls}
+    assert states == {"succeeded"}
+    assert claims.claim_next(worker="nobody") is None
+
+
+def test_a_worker_gives_its_connections_back(world, running, owner_sql):
+    running.worker(threads=4)
+    order, run = world.order(), world.run()
+    calls = [world.submit(run, "get_order", {"order_id": order}) for _ in range(12)]
+    for call in calls:
+        settled(world, running, call)
+    connections.close_all()
+    held = running.until(
+        lambda: (
+            owner_sql(
+                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'clr_app' "
+                "AND state LIKE 'idle in transaction%%'"
+            )
+            == [(0,)]
+        ),
+        "nobody stands in a transaction",
+    )
+    assert held

@@ -3,15 +3,15 @@
 from functools import partial
 from typing import Any, cast
 
-from access.selectors.actors import memberships_of
-from approvals.selectors.proposals import inbox_counts
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
-from runs.selectors.pages import open_count
 
+from access.selectors.actors import memberships_of
 from access.web.requests import PageRequest
+from approvals.selectors.proposals import inbox_counts
 from audit.core.actor import Actor
 from audit.store.clock import now
+from runs.selectors.pages import open_count
 
 
 def page(request: HttpRequest) -> dict[str, Any]:

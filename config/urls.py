@@ -1,5 +1,18 @@
 """Every address of the application."""
 
-from django.urls import URLPattern, URLResolver
+from importlib.util import find_spec
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from django.urls import URLPattern, URLResolver, include, path
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", include("access.web.urls")),
+    path("", include("approvals.web.urls")),
+    path("", include("runs.web.urls")),
+]
+if find_spec("config.api.urls"):
+    urlpatterns.append(path("api/v1/", include("config.api.urls")))
+
+handler400 = "config.errors.bad_request"
+handler403 = "config.errors.permission_denied"
+handler404 = "config.errors.page_not_found"
+handler500 = "config.errors.server_error"

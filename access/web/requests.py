@@ -38,9 +38,9 @@ def signed_in[**P](view: View[P]) -> Callable[Concatenate[HttpRequest, P], HttpR
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        page = cast(PersonRequest, request)
+        page = cast(PageRequest, request)
         if page.actor is not None:
-            return view(page, *args, **kwargs)
+            return view(cast(PersonRequest, page), *args, **kwargs)
         address = sign_in_address(page.get_full_path() if page.method in ("GET", "HEAD") else "")
         if page.htmx:
             # A fragment of a sign-in page inside a list would help nobody: the whole page goes there.

@@ -1,22 +1,21 @@
 """The WebSockets of the live pages: /ws/inbox/, /ws/proposals/<id>/, /ws/runs/, /ws/runs/<id>/ (routing.py)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from approvals.web.shown import inbox_changed, proposal_changed
+from channels.generic.websocket import AsyncWebsocketConsumer
 from django.template.loader import render_to_string
 from django.utils import timezone
 
 from access.web.sessions import Person
+from approvals.selectors.proposals import LIVE_ROWS, VIEWS
+from approvals.web.shown import proposal_changed
+from approvals.web.strips import ListHas, inbox_changed
 from runs.live import hub
 from runs.live.page import LivePage, Push
-from runs.selectors.pages import run_changed, runs_changed
-
-ROWS_LIMIT = 1000
-"""Rows of a list that one page follows; further ones are read again when the page is."""
+from runs.selectors.pages import RunsHas, run_changed, runs_changed
 
 
 class RunPage(LivePage):
@@ -66,51 +65,29 @@ class ProposalPage(LivePage):
         return Push(_rendered("approvals/proposal.html#news", person, shown=shown), shown.state)
 
 
-@dataclass(frozen=True, slots=True)
-class ListHas:
-    """What a list shows: its view, its rows with their versions, since when, and what it was told beside rows."""
-
-    view: str
-    q: str
-    since: datetime
-    rows: Mapping[UUID, int]
-    told: tuple[int, str] = (0, "")
-
-
-class ListPage(LivePage):
-    """What both lists share: rows by id and version."""
+class InboxPage(LivePage):
+    """The list of proposals: rows by id and version."""
 
     rest_seconds = 0.3
 
-    def read_hello(self, hello: Mapping[str, Any]) -> ListHas:
-        view, q, since, rows = hello["view"], hello["q"], datetime.fromisoformat(hello["since"]), hello["rows"]
-        if not (isinstance(view, str) and isinstance(q, str) and isinstance(rows, dict) and since.tzinfo):
-            raise ValueError("a list says its view, its search, its time and its rows")
-        if len(rows) > ROWS_LIMIT or len(view) > 40 or len(q) > 200 or "\0" in view + q:
-            raise ValueError("too much for one list")
-        if any(type(version) is not int for version in rows.values()):
-            raise ValueError("versions are whole numbers")
-        return ListHas(view, q, since, {UUID(row): version for row, version in rows.items()})
-
-
-class InboxPage(ListPage):
-    """The list of proposals."""
-
     def keys(self) -> list[hub.Key]:
-        return [("proposal*", self.tenant_id)]
+        return [("inbox", self.tenant_id)]
+
+    def read_hello(self, hello: Mapping[str, Any]) -> ListHas:
+        view, q, rows = _list_hello(hello)
+        if view not in VIEWS:
+            raise ValueError("no such view")
+        return ListHas(view, q, rows, whole=bool(hello.get("whole", True)))
 
     def look(self, person: Person, has: ListHas | None) -> Push | None:
-        if has is None:
-            return None
-        found = inbox_changed(person.actor, view=has.view, q=has.q, has=has.rows, since=has.since, told=has.told)
+        found = inbox_changed(person.actor, has) if has is not None else None
         if found is None:
             return None
-        listing, rows, told = found
-        html = _rendered("approvals/list.html#news", person, listing=listing)
-        return Push(html, ListHas(has.view, has.q, has.since, rows, told))
+        listing, now_has = found
+        return Push(_rendered("approvals/list.html#news", person, listing=listing), now_has)
 
 
-class RunsPage(ListPage):
+class RunsPage(LivePage):
     """The list of runs. A second between two pushes: a tenant's runs change all the time."""
 
     rest_seconds = 1.0
@@ -118,15 +95,40 @@ class RunsPage(ListPage):
     def keys(self) -> list[hub.Key]:
         return [("run*", self.tenant_id)]
 
-    def look(self, person: Person, has: ListHas | None) -> Push | None:
-        if has is None:
-            return None
-        found = runs_changed(person.actor, state=has.view, q=has.q, has=has.rows, since=has.since, told=has.told)
+    def read_hello(self, hello: Mapping[str, Any]) -> RunsHas:
+        state, q, rows = _list_hello(hello)
+        since = datetime.fromisoformat(hello["since"])
+        if since.tzinfo is None:
+            raise ValueError("a time has a zone")
+        return RunsHas(state, q, rows, since)
+
+    def look(self, person: Person, has: RunsHas | None) -> Push | None:
+        found = runs_changed(person.actor, has) if has is not None else None
         if found is None:
             return None
-        listing, rows, told = found
-        html = _rendered("runs/runs.html#news", person, listing=listing)
-        return Push(html, ListHas(has.view, has.q, has.since, rows, told))
+        listing, now_has = found
+        return Push(_rendered("runs/runs.html#news", person, listing=listing), now_has)
+
+
+def _list_hello(hello: Mapping[str, Any]) -> tuple[str, str, dict[UUID, int]]:
+    """View, search and rows with their versions. Raises ValueError, TypeError or KeyError."""
+    view, q, rows = hello["view"], hello["q"], hello["rows"]
+    if not (isinstance(view, str) and isinstance(q, str) and isinstance(rows, dict)):
+        raise TypeError("a list says its view, its search and its rows")
+    if len(rows) > LIVE_ROWS or len(view) > 40 or len(q) > 200 or "\0" in view + q:
+        raise ValueError("too much for one list")
+    if any(type(version) is not int for version in rows.values()):
+        raise TypeError("versions are whole numbers")
+    return view, q, {UUID(row): version for row, version in rows.items()}
+
+
+class Nowhere(AsyncWebsocketConsumer):
+    """Any other address: refused at the handshake. The router itself would raise, and fill the log for a scanner."""
+
+    channel_layer_alias = "none is needed"
+
+    async def connect(self) -> None:
+        await self.close()
 
 
 def _rendered(template: str, person: Person, **context: Any) -> str:

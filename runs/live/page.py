@@ -69,7 +69,11 @@ class LivePage(AsyncWebsocketConsumer):
             return
         await self.accept()
         # The hellos that come meanwhile wait: what a list follows depends on the tenant that this look finds.
-        found = await hub.wait([], partial(self._look, None), timeout=0)
+        try:
+            found = await hub.wait([], partial(self._look, None), timeout=0)
+        except Exception:
+            await self._fail()
+            return
         if isinstance(found, Close):
             await self.close(code=found.code)
             return
@@ -98,7 +102,7 @@ class LivePage(AsyncWebsocketConsumer):
     async def _follow(self, has: Any) -> None:
         try:
             while True:
-                found = await hub.wait(self.keys(), partial(self._look, has), timeout=BEAT_SECONDS)
+                found: Push | Close | None = await hub.wait(self.keys(), partial(self._look, has), timeout=BEAT_SECONDS)
                 if isinstance(found, Close):
                     await self.close(code=found.code)
                     return
@@ -110,9 +114,12 @@ class LivePage(AsyncWebsocketConsumer):
         except asyncio.CancelledError:
             raise
         except Exception:
-            # The page says that it is not live and comes back; a socket that stays open and silent would lie.
-            log.exception("A live page could not be followed.")
-            await self.close(code=FAILED)
+            await self._fail()
+
+    async def _fail(self) -> None:
+        # The page says that it is not live and comes back; a socket that stays open and silent would lie.
+        log.exception("A live page could not be read.")
+        await self.close(code=FAILED)
 
     def _look(self, has: Any) -> Push | Close | None:
         """One reading, in a thread of the hub."""

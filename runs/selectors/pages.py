@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.db.models import Count
 
+from approvals.core.visible import as_line
 from audit.core.actor import Actor
 from audit.store.clock import now
 from runs.core.kinds import CallState, RunStatus
@@ -117,6 +118,18 @@ class RunsListed:
         return json.dumps({"all": self.total} | {option.value: option.count for option in self.states})
 
 
+@dataclass(frozen=True, slots=True)
+class RunsHas:
+    """What a page's list shows: its filter, its runs with their sequences, since when, and what it was told beside
+    rows (how many are new, the counts)."""
+
+    state: str
+    q: str
+    rows: Mapping[UUID, int]
+    since: datetime
+    told: tuple[int, str] = (0, "")
+
+
 def run_counts(actor: Actor) -> dict[str, int]:
     """How many runs that the actor may see stand in each state; states without any are left out."""
     found = visible_runs(actor).order_by().values_list("status").annotate(Count("pk"))
@@ -134,18 +147,17 @@ def runs_listed(actor: Actor, *, state: str = "", q: str = "", cursor: str = "")
     return _listing(actor, page.rows, state, q, page.next)
 
 
-def runs_changed(
-    actor: Actor, *, state: str, q: str, has: Mapping[UUID, int], since: datetime, told: tuple[int, str]
-) -> tuple[RunsListed, dict[UUID, int], tuple[int, str]] | None:
-    """What a list that has the runs `has` (id → sequence) lacks: its rows that changed and how many runs are new since
-    `since`; what it has then; and what it was told then beside rows. None if it lacks nothing."""
-    changed = [run for run in runs_by_id(actor, list(has)) if run.seq > has[run.id]]
-    newest = runs_page(actor, status=state, search=q).rows
-    fresh = sum(run.id not in has and run.created_at > since for run in newest)
-    listing = replace(_listing(actor, changed, state, q, ""), fresh=fresh)
-    if not changed and (fresh, listing.counts) == told:
+def runs_changed(actor: Actor, has: RunsHas) -> tuple[RunsListed, RunsHas] | None:
+    """What a list lacks: its rows that changed, how many runs are new or came to this state; with what it has then.
+    None: nothing."""
+    changed = [run for run in runs_by_id(actor, list(has.rows)) if run.seq > has.rows[run.id]]
+    newest = runs_page(actor, status=has.state, search=has.q).rows
+    fresh = sum(run.id not in has.rows and run.updated_at > has.since for run in newest)
+    listing = replace(_listing(actor, changed, has.state, has.q, ""), fresh=fresh)
+    told = (fresh, listing.counts)
+    if not changed and told == has.told:
         return None
-    return listing, dict(has) | {run.id: run.seq for run in changed}, (fresh, listing.counts)
+    return listing, replace(has, rows=dict(has.rows) | {run.id: run.seq for run in changed}, told=told)
 
 
 def run_shown(actor: Actor, run_id: UUID | str, *, after: int | None = None, before: int | None = None) -> RunShown:
@@ -164,7 +176,7 @@ def run_shown(actor: Actor, run_id: UUID | str, *, after: int | None = None, bef
     shown = RunShown(
         run=run,
         now=now(),
-        title=f"{run.title or 'Run ' + str(run.id)[:8]} · {run.status} · Clearance",
+        title=f"{as_line(run.title) or 'Run ' + str(run.id)[:8]} · {run.status} · Clearance",
         tone=RUN_TONE[status],
         meaning=RUN_MEANING[status],
         detail=detail_segments(run.detail),

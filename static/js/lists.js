@@ -14,7 +14,8 @@
     const body = document.getElementById("list-body");
     const rows = {};
     document.querySelectorAll("#rows > [data-id]").forEach((row) => { rows[row.dataset.id] = Number(row.dataset.version); });
-    return { view: body.dataset.view, q: body.dataset.q, since: body.dataset.now, rows };
+    const whole = !document.querySelector("#rows > .more");
+    return { view: body.dataset.view, q: body.dataset.q, since: body.dataset.now, rows, whole };
   }
   hellos.inbox = known;
   hellos.runs = known;

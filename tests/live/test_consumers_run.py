@@ -35,6 +35,14 @@ def run(acme):
     return new_run(tenant_id=UUID(acme.id))
 
 
+def change(tenant, person, **what):
+    people.member_change(actor=tenant.admin.actor, membership_id=person.membership_id, **what)
+
+
+def join(tenant, person):
+    people.member_add(actor=tenant.admin.actor, email=person.email, name=person.name, roles=["operator"])
+
+
 def steer(run, times=1):
     for _ in range(times):
         add(run, (K.USER_STEERED, {"text": "on"}))
@@ -152,7 +160,7 @@ async def test_a_session_that_was_removed_closes_the_socket_at_the_next_row(clie
 async def test_a_deactivated_person_sees_not_one_more_row(client, acme, ola, run):
     async with opened(f"/ws/runs/{run}/", client) as socket:
         await socket.hello(after=2)
-        await apart(people.member_change, actor=acme.admin.actor, membership_id=ola.membership_id, active=False)
+        await apart(change, acme, ola, active=False)
         await apart(steer, run)
         message = await socket.inner.receive_output(8)
         assert (message["type"], message["code"]) == ("websocket.close", SIGNED_OUT)
@@ -162,14 +170,14 @@ async def test_a_deactivated_person_sees_not_one_more_row(client, acme, ola, run
 async def test_a_person_whose_last_role_was_taken_loses_the_run(client, acme, ola, run):
     async with opened(f"/ws/runs/{run}/", client) as socket:
         await socket.hello(after=2)
-        await apart(people.member_change, actor=acme.admin.actor, membership_id=ola.membership_id, roles=[])
+        await apart(change, acme, ola, roles=[])
         assert await socket.closed() == GONE
 
 
 @live
 async def test_changing_the_organisation_closes_the_sockets_of_the_old_one(client, acme, ola, run):
     globex = await apart(factories.tenant, "globex")
-    await apart(people.member_add, actor=globex.admin.actor, email=ola.email, name=ola.name, roles=["operator"])
+    await apart(join, globex, ola)
     async with opened(f"/ws/runs/{run}/", client) as socket:
         await socket.hello(after=2)
         await apart(client.post, "/switch-tenant/", {"tenant": globex.id})

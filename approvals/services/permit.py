@@ -251,7 +251,10 @@ class _Check:
             now=self.now,
             because=because,
         )
-        return self._refused("ask_again" if waits else "expired", because, today)
+        if not waits:
+            late = Because(code="EXPIRED", message=f"{because.message} The time that is left for it has passed.")
+            return self._refused("expired", late, today)
+        return self._refused("ask_again", because, today)
 
     def _refused(self, kind: RefusedKind, because: Because, verdict: Verdict | None = None) -> Refused:
         return Refused(

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+IDLE_TRANSACTION_MS = 5000
+
 
 class EnvironmentProblem(SystemExit):
     """A variable is missing or malformed. Exits with the sentence instead of a traceback."""
@@ -54,6 +56,10 @@ def database(name: str, *, pool_max: int | None) -> dict[str, Any]:
     query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
     host = query.pop("host", None) or parts.hostname or ""
     options: dict[str, Any] = {**query, "connect_timeout": 5}
+    if name == "DATABASE_URL":
+        # No transaction of the application waits for anything but the database, so one that stands idle belongs to a
+        # process that is frozen or gone; ending it frees a run's head that nobody could work on meanwhile (S37).
+        options["options"] = f"-c idle_in_transaction_session_timeout={IDLE_TRANSACTION_MS}"
     if pool_max is not None:
         options["pool"] = {"min_size": 1, "max_size": pool_max, "timeout": 10, "max_idle": 60}
     return {

@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from approvals.services.resolution import ResolutionRow, resolution_consume, resolutions_open
 from django.db import transaction
 
+from approvals.services.resolution import ResolutionRow, resolution_consume, resolutions_open
 from audit.core.refusal import NotFound, Refusal
 from audit.services.record import audit_record
 from runs.core.answers import ended
 from runs.core.kinds import EventKind as K
 from runs.core.reducer import IllegalTransition
 from runs.models import Call
-from runs.store.append import Loaded, append, lock_run
+from runs.store.append import HeadBusy, Loaded, append, lock_run
 from runs.store.claims import system_actor
 
 log = logging.getLogger(__name__)
@@ -35,22 +35,24 @@ WORDS: Mapping[str, tuple[str, str]] = {
 
 
 def resolutions_consume(*, run_id: UUID | None = None, limit: int = 100) -> int:
-    """Take up what was decided and not taken up yet, of one run or of all; how many were."""
+    """Take up what was decided and not taken up yet, of one run, or of all whose heads nobody holds; how many were."""
     taken = 0
     for row in resolutions_open(limit=limit, run_id=run_id):
         try:
-            taken += resolution_take(row=row)
+            taken += resolution_take(row=row, wait=run_id is not None)
+        except HeadBusy:
+            continue
         except Exception:
             # One damaged run must not keep the decisions of all others waiting.
             log.exception("The resolution of proposal %s could not be taken up.", row.proposal_id)
     return taken
 
 
-def resolution_take(*, row: ResolutionRow) -> bool:
-    """Take up one. False when somebody else has."""
+def resolution_take(*, row: ResolutionRow, wait: bool = True) -> bool:
+    """Take up one. False when somebody else has. Raises HeadBusy when not told to wait for the run's head."""
     with transaction.atomic():
         try:
-            loaded = lock_run(row.run_id)
+            loaded = lock_run(row.run_id, wait=wait)
         except NotFound:
             log.error("Proposal %s belongs to run %s, which is not there.", row.proposal_id, row.run_id)
             return False

@@ -8,9 +8,9 @@ every second; one that fails is told in the log and does not stop the others.
 import logging
 from uuid import UUID
 
-from approvals.services.proposal import ToRefresh, proposal_observe, proposals_to_refresh
 from django.db import transaction
 
+from approvals.services.proposal import ToRefresh, proposal_observe, proposals_to_refresh
 from audit.core.actor import Actor
 from audit.core.refusal import Refusal
 from audit.store import clock
@@ -26,7 +26,7 @@ from runs.services.wake import run_wake
 from runs.services.work import Job, Work
 from runs.signals import work_waits
 from runs.store import claims
-from runs.store.append import append, lock_run
+from runs.store.append import HeadBusy, append, lock_run
 from runs.store.claims import Expired, system_actor
 from runs.store.connection import release_all
 from runs.tools.outcome import Outcome
@@ -55,6 +55,8 @@ def sweep_expired_leases(*, limit: int = BATCH) -> int:
     for row in claims.expired(limit=limit):
         try:
             taken += _take_over(row)
+        except HeadBusy:
+            continue  # found again in a second
         except Exception:
             log.exception("The lease of row %s is over and could not be taken over.", row.id)
     return taken
@@ -103,7 +105,7 @@ def sweep_wishes(*, limit: int = 50) -> list[ToRefresh]:
 
 def _take_over(row: Expired) -> bool:
     with transaction.atomic():
-        loaded = lock_run(row.run_id)
+        loaded = lock_run(row.run_id, wait=False)
         job = Job.of(row.claim())
         if row.status == "claimed":
             if not claims.take_from_dead_worker(row):

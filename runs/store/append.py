@@ -108,10 +108,21 @@ def as_conflict() -> Iterator[None]:
         ) from None
 
 
-def lock_run(run_id: UUID) -> Loaded:
-    """Lock the head of a run and fold its history. Raises NotFound. Needs a transaction."""
-    run = Run.objects.select_for_update().filter(pk=run_id).first()
+class HeadBusy(Exception):
+    """Somebody holds the run's head, and the caller has more to do than to wait for it."""
+
+
+def lock_run(run_id: UUID, *, wait: bool = True) -> Loaded:
+    """Lock the head of a run and fold its history. Raises NotFound. Needs a transaction.
+
+    `wait=False` raises HeadBusy where somebody else holds the head: the sweep must not stand still behind a process
+    that was stopped in the middle of a transaction (the server ends that transaction after some seconds).
+    """
+    heads = Run.objects.select_for_update() if wait else Run.objects.select_for_update(skip_locked=True)
+    run = heads.filter(pk=run_id).first()
     if run is None:
+        if not wait and Run.objects.filter(pk=run_id).exists():
+            raise HeadBusy
         raise NotFound
     # The clock is read after the lock was granted, never in the statement that waited for it (data rule 11).
     return Loaded(run, folded(run), run.seq, clock.now())

@@ -1,16 +1,13 @@
 """Every address of the application."""
 
-from importlib.util import find_spec
-
 from django.urls import URLPattern, URLResolver, include, path
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("access.web.urls")),
     path("", include("approvals.web.urls")),
     path("", include("runs.web.urls")),
+    path("api/v1/", include("config.api.urls")),
 ]
-if find_spec("config.api.urls"):
-    urlpatterns.append(path("api/v1/", include("config.api.urls")))
 
 handler400 = "config.errors.bad_request"
 handler403 = "config.errors.permission_denied"

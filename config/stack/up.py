@@ -54,7 +54,7 @@ def welcome(stack: Stack, seconds: float) -> str:
     """What a newcomer needs: address, one person per role with a password, the next steps."""
     lines = ["", f"Clearance is ready at {stack.address} ({seconds:.1f} s).", ""]
     for role, email in demo_note(stack.secrets)["acme"]["people"].items():
-        lines.append(f"  {role:<10}{email:<26}{stack.secrets.password(role)}")
+        lines.append(f"  {role:<10}{email:<30}{stack.secrets.password(role)}")
     text = NEXT_STEPS.format(
         address=stack.address,
         payments=stack.payments_url,

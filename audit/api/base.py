@@ -12,7 +12,7 @@ from typing import Any
 
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema_field
 from rest_framework import serializers
-from rest_framework.exceptions import NotAuthenticated
+from rest_framework.exceptions import ErrorDetail, NotAuthenticated
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
@@ -22,6 +22,9 @@ from rest_framework.views import APIView
 from audit.core.actor import Actor
 from audit.core.jsondoor import BODY_LIMIT
 from audit.core.refusal import Invalid
+
+_SHOWN = 64  # characters of an unknown member's name, and
+_LISTED = 20  # how many of them a refusal repeats: it names places and echoes no body
 
 
 def actor_of(request: Request) -> Actor:
@@ -75,6 +78,21 @@ class ApiView(APIView):
 
 class Shape(serializers.Serializer[Any]):
     """The shape of a body or a query. Unknown members are refused by name, values are never converted (E1)."""
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        """DRF's, which would overlook members that it does not know."""
+        known: dict[str, Any] = {}
+        problems: dict[str, Any] = {}
+        try:
+            known = super().to_internal_value(data)
+        except serializers.ValidationError as error:
+            problems = dict(error.detail) if isinstance(error.detail, dict) else {"non_field_errors": error.detail}
+        if isinstance(data, Mapping):
+            for name in sorted(set(data) - set(self.fields)):
+                problems[name[:_SHOWN]] = [ErrorDetail("is not known here", code="unknown")]
+        if problems:
+            raise serializers.ValidationError(problems)
+        return known
 
 
 class Text(serializers.CharField):
@@ -141,23 +159,26 @@ def _read(shape: type[Shape], data: Any, place: str, wrong: Mapping[str, str] | 
     if not isinstance(data, Mapping):
         raise Invalid(f"The {place} must be a JSON object, written {{ … }}.", code=f"{place.upper()}_INVALID")
     reader = shape(data=data)
-    unknown = sorted(set(data) - set(reader.fields))
-    missing, problems = [], dict(wrong or {})
+    missing: list[str] = []
+    unknown: list[str] = []
+    problems = dict(wrong or {})
     if not reader.is_valid():
         for path, code, words in _problems(reader.errors):
             if code == "required":
                 missing.append(path)
+            elif code == "unknown":
+                unknown.append(path)
             else:
                 problems.setdefault(path, words)
     if unknown or missing or problems:
         parts = [f"it lacks {', '.join(missing)}"] if missing else []
-        parts += [f"it has the unknown {', '.join(name[:64] for name in unknown[:20])}"] if unknown else []
+        parts += [f"it has the unknown {', '.join(unknown[:_LISTED])}"] if unknown else []
         parts += [f"{path} {words}" for path, words in problems.items()]
         raise Invalid(
             f"The {place} does not have the right form: {'; '.join(parts)}. Correct it and send it again.",
             code=f"{place.upper()}_INVALID",
             missing=missing,
-            detail={"unknown": [name[:64] for name in unknown[:20]], "wrong": problems},
+            detail={"unknown": unknown[:_LISTED], "wrong": problems},
         )
     return dict(reader.validated_data)
 
@@ -176,7 +197,7 @@ def _problems(errors: Any, path: str = "") -> list[tuple[str, str, str]]:
     return [(path, str(errors.code), words[:1].lower() + words[1:])]
 
 
-class ErrorDetail(Shape):
+class ErrorForm(Shape):
     """E3's form of every refusal, failure and timeout."""
 
     code = serializers.CharField(help_text="Stable, UPPER_SNAKE.")
@@ -200,10 +221,10 @@ class ErrorDetail(Shape):
 class ErrorBody(Shape):
     """The body of every answer that is an error."""
 
-    error = ErrorDetail()
+    error = ErrorForm()
 
 
-def errors(*named: tuple[int, str, str]) -> dict[int, OpenApiResponse]:
+def errors(*named: tuple[int, str, str], body: type[Shape] = ErrorBody) -> dict[int, OpenApiResponse]:
     """OpenAPI's error responses: (status, code, message) of each, gathered by status, each with its example."""
     gathered: dict[int, list[OpenApiExample]] = {}
     for status, code, message in named:
@@ -211,9 +232,7 @@ def errors(*named: tuple[int, str, str]) -> dict[int, OpenApiResponse]:
             OpenApiExample(code, value={"error": error_form(code, message)}, response_only=True, status_codes=[status])
         )
     return {
-        status: OpenApiResponse(
-            ErrorBody, description=", ".join(example.name for example in examples), examples=examples
-        )
+        status: OpenApiResponse(body, description=", ".join(example.name for example in examples), examples=examples)
         for status, examples in sorted(gathered.items())
     }
 

@@ -36,7 +36,7 @@ def long_poll(view: type[APIView]) -> AsyncView:
         news = await hub.wait(wait.keys, wait.news, wait.seconds)
         if news is None:
             return response
-        return await _in_thread(wait.answer, await _in_thread(_asked_now, request), **kwargs, **wait.more)
+        return await _in_thread(wait.answer, await _in_thread(_asked_now, request), **{**kwargs, **wait.more})
 
     waiting.cls = view  # type: ignore[attr-defined]
     waiting.initkwargs = {}  # type: ignore[attr-defined]

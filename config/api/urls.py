@@ -3,10 +3,14 @@
 from django.urls import include, path, re_path
 
 from config.api.errors import unknown_address
+from config.api.longpoll import long_poll
 from config.api.schema import SchemaView
+from runs.api.urls import routes
 
 urlpatterns = [
     path("", include("access.api.urls")),
+    path("", include("approvals.api.urls")),
+    path("", include(routes(long_poll))),
     path("schema/", SchemaView.as_view(), name="api-schema"),
     re_path(r"", unknown_address),
 ]

@@ -1,0 +1,25 @@
+"""Routes of runs and calls, below /api/v1/."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.urls import URLPattern, path
+from rest_framework.views import APIView
+
+from runs.api.calls import CallsView, CallView, WithdrawView
+from runs.api.views import CancelView, CompleteView, EventsView, RunsView, RunView
+
+
+def routes(long_poll: Callable[[type[APIView]], Callable[..., Any]]) -> list[URLPattern]:
+    """The routes; `long_poll`, of the composition root, turns a view that may leave a `Wait` into one that waits."""
+    run = "runs/<uuid:run_id>"
+    return [
+        path("runs", RunsView.as_view(), name="api-runs"),
+        path(run, RunView.as_view(), name="api-run"),
+        path(f"{run}/complete", CompleteView.as_view(), name="api-run-complete"),
+        path(f"{run}/cancel", CancelView.as_view(), name="api-run-cancel"),
+        path(f"{run}/events", EventsView.as_view(), name="api-run-events"),
+        path(f"{run}/calls", long_poll(CallsView), name="api-calls"),
+        path(f"{run}/calls/<str:call_id>", long_poll(CallView), name="api-call"),
+        path(f"{run}/calls/<str:call_id>/withdraw", WithdrawView.as_view(), name="api-call-withdraw"),
+    ]

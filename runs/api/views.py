@@ -1,0 +1,162 @@
+"""Runs over HTTP: open, read, complete, cancel, and their history."""
+
+from uuid import UUID
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from audit.api.base import AUTH_ERRORS, BODY_ERRORS, NOT_FOUND, ApiView, actor_of, errors, read_body, read_query
+from runs.api import examples
+from runs.api.answers import event_form, run_form
+from runs.api.shapes import (
+    CompleteRequest,
+    EventsAnswer,
+    EventsQuery,
+    OpenRequest,
+    ReasonRequest,
+    RunAnswer,
+)
+from runs.selectors.runs import run_get, timeline
+from runs.services.run import run_cancel, run_complete, run_open
+
+AGENT_REQUIRED = (403, "AGENT_REQUIRED", "Runs are opened by agents, with an access token.")
+NOT_IN_THIS_STATE = (409, "NOT_IN_THIS_STATE", "The run has ended; it takes no more calls. Open another run.")
+QUERY_INVALID = (422, "QUERY_INVALID", "The query does not have the right form: after is not a number.")
+
+
+def _run_example(name: str, **changes: object) -> OpenApiExample:
+    return OpenApiExample(name, value={**examples.RUN, **changes}, response_only=True, status_codes=[200, 201])
+
+
+class RunsView(ApiView):
+    """Opens runs."""
+
+    @extend_schema(
+        operation_id="run_open",
+        summary="Open a run",
+        description="201 for a new run; 200 with `repeated` if one with this `client_ref` is there.",
+        tags=["runs"],
+        request=OpenRequest,
+        responses={
+            200: RunAnswer,
+            201: RunAnswer,
+            **errors(
+                *AUTH_ERRORS,
+                AGENT_REQUIRED,
+                (409, "CLIENT_REF_REUSED", "Your run with client_ref ticket-4711 acts for somebody else."),
+                *BODY_ERRORS,
+                (422, "DEADLINE_PASSED", "The run's deadline has passed. Give a later one or none."),
+            ),
+        },
+        examples=[
+            OpenApiExample(
+                "New run",
+                value={"title": "Refund for Anna Berg, ord_1029", "client_ref": "ticket-4711"},
+                request_only=True,
+            ),
+            _run_example("Run"),
+        ],
+    )
+    def post(self, request: Request) -> Response:
+        """The run."""
+        given = read_body(request, OpenRequest)
+        run = run_open(actor=actor_of(request), **given)
+        return Response(run_form(run), status=200 if run.repeated else 201)
+
+
+class RunView(ApiView):
+    """One run."""
+
+    @extend_schema(
+        operation_id="run_read",
+        summary="Read a run",
+        tags=["runs"],
+        responses={200: RunAnswer, **errors(*AUTH_ERRORS, NOT_FOUND)},
+        examples=[_run_example("Run")],
+    )
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """The run."""
+        return Response(run_form(run_get(actor_of(request), run_id)))
+
+
+class CompleteView(ApiView):
+    """The agent is done."""
+
+    @extend_schema(
+        operation_id="run_complete",
+        summary="Complete a run",
+        description="Refused while a call is open. Saying it again changes nothing.",
+        tags=["runs"],
+        request=CompleteRequest,
+        responses={
+            200: RunAnswer,
+            **errors(*AUTH_ERRORS, AGENT_REQUIRED, NOT_FOUND, NOT_IN_THIS_STATE, *BODY_ERRORS),
+        },
+        examples=[
+            OpenApiExample("Done", value={"summary": "Refunded A$45.00."}, request_only=True),
+            _run_example("Completed", state="completed", finished_at="2026-11-29T15:06:00.000000Z"),
+        ],
+    )
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """The run."""
+        given = read_body(request, CompleteRequest)
+        return Response(run_form(run_complete(actor=actor_of(request), run_id=run_id, **given)))
+
+
+class CancelView(ApiView):
+    """Nothing new is started."""
+
+    @extend_schema(
+        operation_id="run_cancel",
+        summary="Cancel a run",
+        description="What was not sent is cancelled; what was sent is listed until its outcome is known. For the run's "
+        "agent, an operator or an admin. Saying it again changes nothing.",
+        tags=["runs"],
+        request=ReasonRequest,
+        responses={
+            200: RunAnswer,
+            **errors(
+                *AUTH_ERRORS,
+                (403, "FORBIDDEN", "Cancelling a run takes the role operator. Ask an admin for it."),
+                NOT_FOUND,
+                NOT_IN_THIS_STATE,
+                *BODY_ERRORS,
+            ),
+        },
+        examples=[
+            OpenApiExample("Cancel", value={"reason": "The customer called it off."}, request_only=True),
+            _run_example("Cancelled", state="cancelled", finished_at="2026-11-29T15:06:00.000000Z"),
+        ],
+    )
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """The run."""
+        given = read_body(request, ReasonRequest)
+        return Response(run_form(run_cancel(actor=actor_of(request), run_id=run_id, **given)))
+
+
+class EventsView(ApiView):
+    """A run's history."""
+
+    @extend_schema(
+        operation_id="run_events",
+        summary="Read a run's history",
+        description="Events behind sequence `after`, in order, at most `limit`. Resume from `last`.",
+        tags=["runs"],
+        parameters=[EventsQuery],
+        responses={200: EventsAnswer, **errors(*AUTH_ERRORS, NOT_FOUND, QUERY_INVALID)},
+        examples=[OpenApiExample("History", value=examples.EVENTS, response_only=True, status_codes=[200])],
+    )
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """A stretch of it."""
+        given = read_query(request, EventsQuery)
+        # One more than asked for tells whether there are more, without a second look that could see another history.
+        found = timeline(actor_of(request), run_id, after=given["after"], limit=given["limit"] + 1)
+        events = found[: given["limit"]]
+        return Response(
+            {
+                "events": [event_form(event) for event in events],
+                "last": events[-1].seq if events else given["after"],
+                "more": len(found) > len(events),
+            }
+        )

@@ -1,0 +1,71 @@
+"""runs/receivers.py: after the commit, workers and live pages are told; numbers only."""
+
+import uuid
+
+import pytest
+
+from approvals.signals import proposal_changed
+from runs.live import hints
+from runs.services.run import run_open
+from runs.signals import run_advanced, work_waits
+from tests.support.broker import own_broker
+
+
+@pytest.fixture
+def told(tmp_path, monkeypatch):
+    """Everything that this process hands to its hint thread."""
+    seen = []
+    with own_broker(tmp_path / "valkey") as (_, app):
+        own = hints.Hints(app=app)
+        put = own._put
+
+        def keep(item):
+            seen.append(item)
+            return put(item)
+
+        monkeypatch.setattr(own, "_put", keep)
+        monkeypatch.setattr(hints, "wake", own.wake)
+        monkeypatch.setattr(hints, "publish", own.publish)
+        yield seen
+
+
+RUN, TENANT, CALL = uuid.uuid4(), uuid.uuid4(), uuid.uuid4()
+
+
+def test_an_advanced_run_wakes_workers_only_if_there_is_work(told):
+    run_advanced.send(None, run_id=RUN, tenant_id=TENANT, seq=5, calls=[(CALL, 2)], work=False)
+    assert told == [("live", ("run", str(TENANT), str(RUN)), 5), ("live", ("call", str(TENANT), str(CALL)), 2)]
+    told.clear()
+    run_advanced.send(None, run_id=RUN, tenant_id=TENANT, seq=6, calls=[], work=True)
+    assert told[0] == ("wake", str(RUN))
+
+
+def test_a_changed_proposal_wakes_its_run_and_moves_page_and_inbox(told):
+    proposal = uuid.uuid4()
+    proposal_changed.send(None, tenant_id=TENANT, proposal_id=proposal, version=3, run_id=RUN)
+    assert told == [
+        ("wake", str(RUN)),
+        ("live", ("proposal", str(TENANT), str(proposal)), 3),
+        ("live", ("inbox", str(TENANT), str(TENANT)), 3),
+    ]
+
+
+def test_waiting_work_answers_whether_workers_could_be_told(told):
+    [(_, answer)] = work_waits.send(None, run_id=RUN)
+    assert answer is True
+    assert told == [("wake", str(RUN))]
+
+
+def test_nothing_is_told_of_what_rolled_back(told, world):
+    with pytest.raises(Exception, match="title"):
+        run_open(actor=world.agent_actor, title="")
+    assert told == []
+
+
+def test_a_committed_call_tells_a_worker_and_the_pages(told, world):
+    run = world.run()
+    told.clear()
+    call = world.refund(run, "ord_1")
+    assert ("wake", str(run.id)) in told
+    assert ("live", ("call", str(run.tenant_id), str(call.id)), 1) in told
+    assert ("live", ("run", str(run.tenant_id), str(run.id)), 3) in told

@@ -9,6 +9,7 @@ from django.db import transaction
 from access.services import people
 from approvals.selectors.proposals import proposal_detail
 from approvals.services.contract import contract_admit
+from approvals.services.proposal import proposal_withdraw
 from approvals.services.resolution import resolutions_open
 from approvals.signals import proposal_changed
 from audit.core.refusal import Conflict, Forbidden, Invalid, NotFound
@@ -293,8 +294,6 @@ def test_an_approval_by_somebody_who_has_left_the_group_counts_no_more(acme):
 
 
 def test_a_closed_proposal_says_how_it_was_closed(acme):
-    from approvals.services.proposal import proposal_withdraw
-
     held = acme.hold()
     proposal_withdraw(actor=acme.actor, run_id=held.run_id, call_id=held.call_id)
     with pytest.raises(Conflict, match="The agent took this back") as caught:

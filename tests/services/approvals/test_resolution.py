@@ -1,9 +1,11 @@
 """approvals/services/resolution.py: the outbox that runs consume."""
 
+from uuid import uuid4
+
 import pytest
 from django.db import transaction
 
-from approvals.services.proposal import proposal_withdraw
+from approvals.services.proposal import proposal_expire_due, proposal_withdraw
 from approvals.services.resolution import resolution_consume, resolutions_open
 
 
@@ -50,10 +52,6 @@ def test_a_grant_that_was_taken_up_stays_what_it_was(acme):
 
 def test_three_ends_of_three_calls_are_exactly_those(acme_committed, stand_at):
     """S9: approve, reject and let expire, in one run."""
-    from uuid import uuid4
-
-    from approvals.services.proposal import proposal_expire_due
-
     acme, run_id = acme_committed, uuid4()
     approved, rejected, forgotten = (acme.hold(amount, run_id=run_id) for amount in (100, 200, 300))
     acme.decide(approved)

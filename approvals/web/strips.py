@@ -197,7 +197,7 @@ def _strip(row: SummaryRow, view: str) -> Strip:
         sentence=row.sentence,
         plain=as_line(row.sentence),
         amount=row.amount,
-        why=row.why or row.rule_id,
+        why=f"rule {row.rule_id}" if row.rule_id else "",
         agent=row.agent_name,
         progress=row.progress,
         same_as=row.same_as,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
@@ -11,11 +12,15 @@ from django.utils import timezone
 
 from access.web.sessions import Person
 from approvals.selectors.proposals import LIVE_ROWS, VIEWS
+from approvals.services.proposal import proposal_refresh_ask
 from approvals.web.shown import proposal_changed
 from approvals.web.strips import ListHas, inbox_changed
 from runs.live import hub
 from runs.live.page import LivePage, Push
 from runs.selectors.pages import RunsHas, run_changed, runs_changed
+
+WISH_SECONDS = 30.0
+"""How old a target's state may grow before an open page wishes to see it anew."""
 
 
 class RunPage(LivePage):
@@ -45,6 +50,10 @@ class RunPage(LivePage):
 class ProposalPage(LivePage):
     """One proposal. The page says which state it shows and gets the parts of another one."""
 
+    async def connect(self) -> None:
+        self.wished_at = monotonic()
+        await super().connect()
+
     def keys(self) -> list[hub.Key]:
         return [("proposal", str(self.proposal_id))]
 
@@ -60,9 +69,18 @@ class ProposalPage(LivePage):
 
     def look(self, person: Person, has: str | None) -> Push | None:
         shown = proposal_changed(person.actor, self.proposal_id, seen=has)
+        if has is not None:
+            self._keep_fresh(person)
         if shown is None:
             return None
         return Push(_rendered("approvals/proposal.html#news", person, shown=shown), shown.state)
+
+    def _keep_fresh(self, person: Person) -> None:
+        """While somebody looks, the target's state is read anew every so often; opening the page wished it first."""
+        at = monotonic()
+        if at - self.wished_at >= WISH_SECONDS:
+            self.wished_at = at
+            proposal_refresh_ask(actor=person.actor, proposal_id=self.proposal_id)
 
 
 class InboxPage(LivePage):

@@ -15,7 +15,10 @@
     if (place && place.textContent !== text) place.textContent = text;
   }
 
+  // The mark may stand in a part that is exchanged, so what it says is kept with the socket and said again.
   function pulse(element, state, text, link) {
+    const entry = sockets.get(element);
+    if (entry) entry.pulse = [state, text, link];
     const place = element.querySelector("[data-pulse]");
     if (!place) return;
     place.classList.toggle("is-live", state === "live");
@@ -28,6 +31,11 @@
       anchor.textContent = "Sign in";
       word.append(" ", anchor);
     }
+  }
+
+  function repulse(element) {
+    const entry = sockets.get(element);
+    if (entry && entry.pulse) pulse(element, ...entry.pulse);
   }
 
   function cut(element, entry) {
@@ -91,6 +99,12 @@
     if (event.detail.message.startsWith("<template data-beat")) event.preventDefault();
   });
 
+  document.addEventListener("htmx:wsAfterMessage", (event) => repulse(event.target));
+  document.addEventListener("htmx:afterSettle", (event) => {
+    const element = event.target.closest("[data-live]");
+    if (element) repulse(element);
+  });
+
   // A cable pulled out closes nothing: after long silence the socket counts as cut.
   setInterval(() => {
     sockets.forEach((entry, element) => {
@@ -110,5 +124,5 @@
     if (next && next.dataset.sig && next.dataset.sig === event.detail.target.dataset.sig) event.detail.shouldSwap = false;
   });
 
-  Object.assign(window.Clearance, { hellos, hello, say });
+  Object.assign(window.Clearance, { hellos, hello, say, repulse });
 })();

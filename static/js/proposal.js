@@ -2,7 +2,7 @@
 (() => {
   "use strict";
 
-  const { hellos, say } = window.Clearance;
+  const { hellos, repulse, say } = window.Clearance;
   const FRESH = 500; // a card that has just appeared or moved ignores clicks for half a second
 
   const page = () => document.querySelector('[data-live="proposal"]');
@@ -129,6 +129,7 @@
     keep(parts);
     for (const part of [...parts.children]) document.getElementById(part.id)?.replaceWith(part);
     settled();
+    repulse(page());
     say(document.getElementById("p-head").dataset.word);
   });
 

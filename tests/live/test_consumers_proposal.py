@@ -159,6 +159,21 @@ def test_what_is_no_hello_closes_the_socket(client, held, said):
 
 
 @live
+async def test_while_somebody_looks_the_target_is_wished_to_be_read_anew(client, held, monkeypatch):
+    from approvals.models import Proposal
+
+    def wished():
+        return Proposal.objects.get(pk=held.id).refresh_asked_at is not None
+
+    monkeypatch.setattr("runs.live.consumers.WISH_SECONDS", 2.5)  # a state of the last two seconds is fresh enough
+    async with opened(path(held), client) as socket:
+        await socket.hello(seen=await shown(client, held))
+        assert not await apart(wished)
+        await socket.silent(4.0)
+        assert await apart(wished)
+
+
+@live
 async def test_nothing_the_page_sends_decides(client, held):
     async with opened(path(held), client) as socket:
         await socket.hello(seen=await shown(client, held), verdict="approve", digest=held.digest, round=1)

@@ -167,6 +167,27 @@ async def test_a_deactivated_person_sees_not_one_more_row(client, acme, ola, run
 
 
 @live
+async def test_rights_lost_while_the_rows_were_being_read_count_before_they_are_sent(
+    client, acme, ola, run, monkeypatch
+):
+    from runs.live import consumers
+
+    read = consumers.run_changed
+
+    def slow(actor, run_id, *, after):
+        if after == 2:
+            change(acme, ola, active=False)
+            steer(run)
+        return read(actor, run_id, after=after)
+
+    async with opened(f"/ws/runs/{run}/", client) as socket:
+        monkeypatch.setattr(consumers, "run_changed", slow)
+        await socket.hello(after=2)
+        message = await socket.inner.receive_output(8)
+        assert (message["type"], message["code"]) == ("websocket.close", SIGNED_OUT)
+
+
+@live
 async def test_a_person_whose_last_role_was_taken_loses_the_run(client, acme, ola, run):
     async with opened(f"/ws/runs/{run}/", client) as socket:
         await socket.hello(after=2)

@@ -106,7 +106,7 @@ def test_the_second_decider_reads_who_decided_when_and_what_now(acme, signed_in,
 
 
 def test_a_late_decider_reads_when_the_time_ended(acme, mara):
-    held = acme.hold(expires_in_s=0.05)
+    held = acme.hold(expires_in_s=1)
     wait_until_past(held)
     said = words(text(click(mara, held, reason="sorry, lunch"), 409))
     assert "Your click came after the time was up and changed nothing." in said

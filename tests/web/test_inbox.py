@@ -79,7 +79,7 @@ def test_what_was_decided_is_in_its_own_view_with_a_word_about_who(acme, mara):
 
 
 def test_what_expired_is_decided_although_no_sweep_ran(acme, mara):
-    held = acme.hold(expires_in_s=0.05)
+    held = acme.hold(expires_in_s=1)
     wait_until_past(held)
     assert ids(text(mara.get("/"))) == []
     html = text(mara.get("/?view=decided"))

@@ -200,7 +200,8 @@ async def test_changing_the_organisation_closes_the_sockets_of_the_old_one(clien
     globex = await apart(factories.tenant, "globex")
     await apart(join, globex, ola)
     async with opened(f"/ws/runs/{run}/", client) as socket:
-        await socket.hello(after=2)
+        await socket.hello(after=1)
+        await socket.news()  # from here on the socket belongs to this organisation
         await apart(client.post, "/switch-tenant/", {"tenant": globex.id})
         assert await socket.closed() == SIGNED_OUT
 

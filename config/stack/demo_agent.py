@@ -71,6 +71,8 @@ class Agent:
         self.pace = PACE
         self.next_at = 0.0
         self.turn, self.waiting = self._load()
+        # Runs of this process. What expired while everything was switched off says nothing about who looks now.
+        self.asked: set[str] = set()
 
     def step(self) -> None:
         """One round; takes a second or two. Raises Unreachable when the server is away."""
@@ -91,7 +93,8 @@ class Agent:
                 if not call["final"]:
                     continue
                 log.info("%s: %s", case.order, call["state"])
-                self.pace = SLEEPY_PACE if call["state"] == "expired" else PACE
+                unseen = call["state"] == "expired" and case.run_id in self.asked
+                self.pace = SLEEPY_PACE if unseen else PACE
                 self.client.complete(case.run_id)
             except Refused as refusal:
                 log.info("%s: %s (%s)", case.order, refusal, refusal.code)
@@ -105,6 +108,7 @@ class Agent:
         self.turn += 1
         self._save()
         run = self.client.open_run(f"Refund for {customer}, {order}")
+        self.asked.add(run["id"])
         try:
             facts = self._read(run["id"], order)
             amount = int(facts["left"]) * wish.share // 1000

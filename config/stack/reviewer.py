@@ -2,6 +2,7 @@
 
 import json
 import re
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, Self
@@ -15,10 +16,15 @@ from config.stack.process import StackError
 
 
 class Page:
-    """A live page that is open: what it was pushed since it opened."""
+    """A live page that is open. A thread of its own stamps each push with the instant at which it came."""
 
     def __init__(self, socket: ClientConnection, hello: dict[str, Any]) -> None:
         self._socket = socket
+        self._pushes: list[tuple[float, str]] = []
+        self._news = threading.Condition()
+        self._open = True
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
         socket.send(json.dumps(hello))
 
     def __enter__(self) -> Self:
@@ -26,17 +32,30 @@ class Page:
 
     def __exit__(self, *_: object) -> None:
         self._socket.close()
+        self._reader.join(10)
+
+    def _read(self) -> None:
+        try:
+            for push in self._socket:
+                with self._news:
+                    self._pushes.append((time.time(), str(push)))
+                    self._news.notify_all()
+        except WebSocketException:
+            pass
+        finally:
+            with self._news:
+                self._open = False
+                self._news.notify_all()
 
     def wait_for(self, wanted: Callable[[str], bool], seconds: float) -> float:
-        """The instant (`time.monotonic()`) at which a push came that `wanted` accepts. Raises StackError."""
-        until = time.monotonic() + seconds
-        try:
-            while True:
-                push = str(self._socket.recv(timeout=max(0.0, until - time.monotonic())))
+        """When (seconds since the epoch) the first push came that `wanted` accepts. Raises StackError."""
+        with self._news:
+            self._news.wait_for(lambda: not self._open or any(wanted(push) for _, push in self._pushes), seconds)
+            for at, push in self._pushes:
                 if wanted(push):
-                    return time.monotonic()
-        except (TimeoutError, WebSocketException) as error:
-            raise StackError(f"The live page was not told within {seconds:g} s ({error}).") from error
+                    return at
+        why = f"was not told within {seconds:g} s" if self._open else "was closed by the server"
+        raise StackError(f"The live page {why}.")
 
 
 class Reviewer:

@@ -12,7 +12,7 @@ NOT_PASSED_ON = {"connection", "keep-alive", "transfer-encoding", "content-lengt
 
 
 class TimingProxy:
-    """Listens on a free port of 127.0.0.1. `arrivals(method, path)` are instants of `time.monotonic()`."""
+    """Listens on a free port of 127.0.0.1. `arrivals(method, path)` are in seconds since the epoch."""
 
     def __init__(self, target_port: Callable[[], int]) -> None:
         self._noted: list[tuple[str, str, float]] = []
@@ -24,7 +24,7 @@ class TimingProxy:
             disable_nagle_algorithm = True
 
             def _pass_on(self) -> None:
-                proxy._noted.append((self.command, self.path.partition("?")[0], time.monotonic()))
+                proxy._noted.append((self.command, self.path.partition("?")[0], time.time()))
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 headers = {name: value for name, value in self.headers.items() if name.lower() not in NOT_PASSED_ON}
                 target = http.client.HTTPConnection("127.0.0.1", target_port(), timeout=30)

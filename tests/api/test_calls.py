@@ -112,9 +112,8 @@ def test_a_call_that_is_refused_says_why_with_a_status_of_its_own(world, agent, 
     assert world.stripe.refunds(next(iter(world.orders.values()))["charge"]) == []
 
 
-@pytest.mark.parametrize(
-    ("change", "missing", "unknown", "wrong"),
-    [
+def test_an_envelope_of_another_shape_is_refused_by_name(agent, run, subtests):
+    cases = [
         ({"call_id": ...}, ["call_id"], [], []),
         ({"tool": ..., "arguments": ...}, ["tool", "arguments"], [], []),
         ({"colour": "red"}, [], ["colour"], []),
@@ -134,17 +133,17 @@ def test_a_call_that_is_refused_says_why_with_a_status_of_its_own(world, agent, 
         ({"reason": "x" * 2001}, [], [], ["reason"]),
         ({"scope": {"colour": "x"}}, [], ["scope.colour"], []),
         ({"scope": "acme"}, [], [], ["scope"]),
-    ],
-)
-def test_an_envelope_of_another_shape_is_refused_by_name(agent, run, change, missing, unknown, wrong):
-    body = {name: value for name, value in {**refund(), **change}.items() if value is not ...}
-    response = agent.post(f"runs/{run.id}/calls", body)
-    assert_described(response, "post", PATH)
-    found = error(response)
-    assert (response.status_code, found["code"]) == (422, "BODY_INVALID")
-    assert (found["missing"], found["detail"]["unknown"]) == (missing, unknown)
-    assert sorted(found["detail"]["wrong"]) == wrong
-    assert Call.objects.count() == 0
+    ]
+    for change, missing, unknown, wrong in cases:
+        with subtests.test(case=repr((change, missing, unknown, wrong))[:80]):
+            body = {name: value for name, value in {**refund(), **change}.items() if value is not ...}
+            response = agent.post(f"runs/{run.id}/calls", body)
+            assert_described(response, "post", PATH)
+            found = error(response)
+            assert (response.status_code, found["code"]) == (422, "BODY_INVALID")
+            assert (found["missing"], found["detail"]["unknown"]) == (missing, unknown)
+            assert sorted(found["detail"]["wrong"]) == wrong
+            assert Call.objects.count() == 0
 
 
 def test_what_repeats_the_token_and_the_arguments_is_taken(world, agent, run):
@@ -156,23 +155,22 @@ def test_what_repeats_the_token_and_the_arguments_is_taken(world, agent, run):
     assert agent.post(f"runs/{run.id}/calls", body).status_code == 202
 
 
-@pytest.mark.parametrize(
-    ("more", "field"),
-    [
+def test_what_contradicts_the_token_or_the_arguments_is_refused_by_name(agent, run, subtests):
+    cases = [
         ({"scope": {"tenant": "globex"}}, "scope.tenant"),
         ({"scope": {"agent": "x"}}, "scope.agent"),
         ({"scope": {"on_behalf_of": ""}}, "scope.on_behalf_of"),
         ({"arguments_hash": "0" * 64}, "arguments_hash"),
-    ],
-)
-def test_what_contradicts_the_token_or_the_arguments_is_refused_by_name(agent, run, more, field):
-    response = agent.post(f"runs/{run.id}/calls", refund(**more))
-    assert_described(response, "post", PATH)
-    found = error(response)
-    assert (response.status_code, found["code"]) == (422, "ENVELOPE_CONTRADICTS")
-    assert found["detail"]["fields"] == [field]
-    assert field in found["message"]
-    assert Call.objects.count() == 0
+    ]
+    for more, field in cases:
+        with subtests.test(case=repr((more, field))[:80]):
+            response = agent.post(f"runs/{run.id}/calls", refund(**more))
+            assert_described(response, "post", PATH)
+            found = error(response)
+            assert (response.status_code, found["code"]) == (422, "ENVELOPE_CONTRADICTS")
+            assert found["detail"]["fields"] == [field]
+            assert field in found["message"]
+            assert Call.objects.count() == 0
 
 
 def test_another_key_than_the_derived_one_is_refused(agent, run):
@@ -182,13 +180,15 @@ def test_another_key_than_the_derived_one_is_refused(agent, run):
     assert agent.post(f"runs/{run.id}/calls", refund(idempotency_key=derived)).json()["idempotency_key"] == derived
 
 
-@pytest.mark.parametrize("arguments", [None, {}, [], "x", {"order_id": "ord_1"}, {"order_id": "ord_1", "amount": "45"}])
-def test_arguments_that_do_not_fit_the_tool_are_refused(agent, run, arguments):
-    response = agent.post(f"runs/{run.id}/calls", refund() | {"arguments": arguments})
-    assert_described(response, "post", PATH)
-    assert response.status_code == 422
-    assert error(response)["code"].startswith("ARGUMENTS_")
-    assert Call.objects.count() == 0
+def test_arguments_that_do_not_fit_the_tool_are_refused(agent, run, subtests):
+    cases = [None, {}, [], "x", {"order_id": "ord_1"}, {"order_id": "ord_1", "amount": "45"}]
+    for arguments in cases:
+        with subtests.test(case=repr(arguments)[:80]):
+            response = agent.post(f"runs/{run.id}/calls", refund() | {"arguments": arguments})
+            assert_described(response, "post", PATH)
+            assert response.status_code == 422
+            assert error(response)["code"].startswith("ARGUMENTS_")
+            assert Call.objects.count() == 0
 
 
 def test_an_unknown_tool_is_refused_with_those_that_may_be_used(agent, run):

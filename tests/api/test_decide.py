@@ -120,9 +120,8 @@ def test_the_person_acted_for_and_people_of_other_groups_may_not(world):
     assert error(other)["missing"]
 
 
-@pytest.mark.parametrize(
-    ("more", "missing", "unknown", "wrong"),
-    [
+def test_another_shape_is_refused_by_name(world, subtests):
+    cases = [
         ({"digest": ...}, ["digest"], [], []),
         ({"verdict": ...}, ["verdict"], [], []),
         ({"verdict": "yes"}, [], [], ["verdict"]),
@@ -133,18 +132,18 @@ def test_the_person_acted_for_and_people_of_other_groups_may_not(world):
         ({"round": "x"}, [], [], ["round"]),
         ({"reason": 5}, [], [], ["reason"]),
         ({"by": "Rita"}, [], ["by"], []),
-    ],
-)
-def test_another_shape_is_refused_by_name(world, more, missing, unknown, wrong):
-    call = world.held()
-    response = decide(browser(world.reviewer), call, **more)
-    assert_described(response, "post", PATH)
-    found = error(response)
-    assert (response.status_code, found["code"]) == (422, "BODY_INVALID")
-    assert (found["missing"], found["detail"]["unknown"], sorted(found["detail"]["wrong"])) == (
-        missing, unknown, wrong,
-    )  # fmt: skip
-    assert world.look(call).state == "waiting"
+    ]
+    for more, missing, unknown, wrong in cases:
+        with subtests.test(case=repr((more, missing, unknown, wrong))[:80]):
+            call = world.held()
+            response = decide(browser(world.reviewer), call, **more)
+            assert_described(response, "post", PATH)
+            found = error(response)
+            assert (response.status_code, found["code"]) == (422, "BODY_INVALID")
+            assert (found["missing"], found["detail"]["unknown"], sorted(found["detail"]["wrong"])) == (
+                missing, unknown, wrong,
+            )  # fmt: skip
+            assert world.look(call).state == "waiting"
 
 
 def test_no_entry_no_decision(world, owner_sql):

@@ -1,6 +1,5 @@
 """GET /api/v1/proposals."""
 
-import pytest
 from django.test import Client
 
 from tests.api.client import AgentClient, browser, error
@@ -47,21 +46,20 @@ def test_views_pages_and_searches(world):
     assert client.get(PATH, {"search": "nothing like it"}).json()["proposals"] == []
 
 
-@pytest.mark.parametrize(
-    ("query", "code"),
-    [
+def test_another_query_is_refused(world, subtests):
+    cases = [
         ({"view": "everything"}, "QUERY_INVALID"),
         ({"limit": 0}, "QUERY_INVALID"),
         ({"limit": 51}, "QUERY_INVALID"),
         ({"page": 2}, "QUERY_INVALID"),
         ({"cursor": "nonsense"}, "CURSOR_INVALID"),
         ({"search": "a\0"}, "QUERY_INVALID"),
-    ],
-)
-def test_another_query_is_refused(world, query, code):
-    response = browser(world.reviewer).get(PATH, query)
-    assert_described(response, "get", PATH)
-    assert (response.status_code, error(response)["code"]) == (422, code)
+    ]
+    for query, code in cases:
+        with subtests.test(case=repr((query, code))[:80]):
+            response = browser(world.reviewer).get(PATH, query)
+            assert_described(response, "get", PATH)
+            assert (response.status_code, error(response)["code"]) == (422, code)
 
 
 def test_another_organisation_sees_nothing_and_nobody_is_asked_to_sign_in(world):

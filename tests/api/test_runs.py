@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
 from django.test import Client
 
 from audit.core.entry import utc_text
@@ -53,9 +52,8 @@ def test_a_deadline_is_kept_and_one_that_has_passed_is_refused(agent, world):
     assert (late.status_code, error(late)["code"]) == (422, "DEADLINE_PASSED")
 
 
-@pytest.mark.parametrize(
-    ("body", "missing", "unknown", "wrong"),
-    [
+def test_another_shape_is_refused_by_name(agent, subtests):
+    cases = [
         ({}, ["title"], [], []),
         ({"title": ""}, [], [], ["title"]),
         ({"title": 7}, [], [], ["title"]),
@@ -66,16 +64,16 @@ def test_a_deadline_is_kept_and_one_that_has_passed_is_refused(agent, world):
         ({"title": "x", "deadline": 1900000000}, [], [], ["deadline"]),
         ({"title": "x", "deadline": "0001-01-01T00:00:00+14:00"}, [], [], ["deadline"]),
         ({"title": "x", "client_ref": None}, [], [], ["client_ref"]),
-    ],
-)
-def test_another_shape_is_refused_by_name(agent, body, missing, unknown, wrong):
-    response = agent.post("runs", body)
-    assert_described(response, "post", "/api/v1/runs")
-    found = error(response)
-    assert (response.status_code, found["code"]) == (422, "BODY_INVALID")
-    assert (found["missing"], found["detail"]["unknown"]) == (missing, unknown)
-    assert sorted(found["detail"]["wrong"]) == wrong
-    assert Run.objects.count() == 0
+    ]
+    for body, missing, unknown, wrong in cases:
+        with subtests.test(case=repr((body, missing, unknown, wrong))[:80]):
+            response = agent.post("runs", body)
+            assert_described(response, "post", "/api/v1/runs")
+            found = error(response)
+            assert (response.status_code, found["code"]) == (422, "BODY_INVALID")
+            assert (found["missing"], found["detail"]["unknown"]) == (missing, unknown)
+            assert sorted(found["detail"]["wrong"]) == wrong
+            assert Run.objects.count() == 0
 
 
 def test_a_person_opens_no_run_and_the_attempt_is_recorded(world):

@@ -5,7 +5,7 @@ cap and labelled by the adapter (E4); its deadline is its own.
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from django.conf import settings
@@ -57,7 +57,7 @@ def _tool(contract: Contract, tenant_id: str) -> Tool:
         contract,
         credential=partial(_credential, tenant_id, contract.adapter.credential),
         reference_dir=Path(settings.REFERENCE_DIR),
-        tenant_slug=tenant_slug(tenant_id),
+        tenant_slug=_slug(tenant_id),
     )
 
 
@@ -67,3 +67,9 @@ def _credential(tenant_id: str, name: str) -> str:
         return credential_reveal(tenant_id=tenant_id, name=name)
     finally:
         release()
+
+
+@lru_cache(maxsize=1024)
+def _slug(tenant_id: str) -> str:
+    """A tenant's short name; it never changes, so each process asks once."""
+    return tenant_slug(tenant_id)

@@ -17,7 +17,6 @@ from audit.services.record import audit_record
 from runs.core.answers import ended
 from runs.core.kinds import EventKind as K
 from runs.core.reducer import IllegalTransition
-from runs.models import Call
 from runs.store.append import HeadBusy, Loaded, append, lock_run
 from runs.store.claims import system_actor
 
@@ -82,17 +81,14 @@ def _tell(loaded: Loaded, row: ResolutionRow) -> None:
     before = loaded.state.calls.get(row.call_id)
     try:
         with transaction.atomic():
-            moved = append(loaded, [(K.RESOLUTION_CONSUMED, body)], actor=actor)
+            moved = append(loaded, [(K.RESOLUTION_CONSUMED, body)], actor=actor, answers=answers)
     except IllegalTransition as error:
         # The history has no place for it (the call ended otherwise, or waits for a later round): consumed all the
         # same, or it would be found again every second.
         log.info("The resolution %s of call %s moves nothing: %s", row.kind, row.call_id, error.sentence)
         verdict = "duplicate"
     else:
-        changed = before is not None and moved.state.calls[row.call_id].state is not before.state
-        verdict = "ok" if changed else "duplicate"
-        if changed and answers:
-            Call.objects.filter(run=loaded.run, call_id=row.call_id).update(answer=answers[row.call_id])
+        verdict = "duplicate" if moved.state.calls[row.call_id] == before else "ok"
     audit_record(
         actor=actor,
         action="call.resolved",

@@ -26,29 +26,14 @@ from audit.core.actor import Actor
 from audit.core.refusal import Conflict, NotFound
 from audit.store import clock
 from runs.core.events import SCHEMA, Event
-from runs.core.kinds import FINAL_CALLS, CallState, CommandKind, EventKind
-from runs.core.reducer import REDUCERS, CallMachine, Command, IllegalTransition, State
+from runs.core.kinds import EventKind
+from runs.core.reducer import REDUCERS, Command, IllegalTransition, State
 from runs.core.replay import checkpoint_due
 from runs.core.status import detail, drain_due, quiescent_due, run_status
-from runs.models import Call, Checkpoint, Dispatch, Run
+from runs.models import Call, Checkpoint, Run
 from runs.selectors.history import folded
 from runs.signals import run_advanced
-
-# Which rows of work fit a call that stands somewhere. A live row of any other kind has nothing left to do.
-FITTING: Mapping[CallState, frozenset[str]] = {
-    CallState.NEW: frozenset({"evaluate"}),
-    CallState.READY: frozenset({"dispatch", "timer"}),
-    CallState.STARTED: frozenset({"dispatch"}),
-    CallState.UNKNOWN: frozenset({"look_up"}),
-}
-ROW_OF: Mapping[CommandKind, str] = {
-    CommandKind.EVALUATE: "evaluate",
-    CommandKind.DISPATCH: "dispatch",
-    CommandKind.LOOK_UP: "look_up",
-    CommandKind.SET_TIMER: "timer",
-}
-"""Commands that are rows. Reading the state is the first half of *evaluate*; a hold is written by whoever asks for it;
-telling the agent is the signal."""
+from runs.store.following import write_calls, write_dispatches
 
 type Facts = Sequence[tuple[EventKind, dict[str, Any]]]
 
@@ -141,18 +126,19 @@ def append(
     `answers` holds, by call id, what the agent is told from now on. Raises IllegalTransition when the history does not
     allow an event, FenceLost when `guard` no longer holds, SequenceLost; in each case nothing was written.
     """
-    at = clock.now().isoformat()
+    # The time at which the head was locked: behind every earlier event's, and the same for all that is said at once.
+    at = loaded.at.isoformat()
     events, state, commands = _fold(loaded, facts, at, actor)
     seq = _write(loaded, events, state, guard)
     run = loaded.run
     run.seq, run.status, run.detail = seq, run_status(state).value, detail(state)
     moved = [call for call in state.calls.values() if loaded.state.calls.get(call.call_id) != call]
-    rows = _write_calls(run, moved, loaded.state, at, answers or {})
-    work = _write_dispatches(run, moved, commands, at)
+    rows = write_calls(run, moved, loaded.state, at, answers or {})
+    work = write_dispatches(run, moved, commands, at, rows)
     if checkpoint_due(seq, state):
         Checkpoint.objects.create(run=run, seq=seq, reducer_version=run.reducer_version, state=state.to_json(), at=at)
         state = state.checkpointed()
-    _announce(run, seq, rows, work=work)
+    _announce(run, seq, [(row_id, version) for row_id, version in rows.values()], work=work)
     return Appended(replace(loaded, state=state, seq=seq), commands)
 
 
@@ -212,62 +198,3 @@ def _write(loaded: Loaded, events: Sequence[Event], state: State, guard: Guard |
     if seq is None or seq < 0:
         raise SequenceLost
     return int(seq)
-
-
-def _write_calls(
-    run: Run, moved: Sequence[CallMachine], before: State, at: str, answers: Mapping[str, dict[str, Any]]
-) -> list[tuple[UUID, int]]:
-    """Bring the calls' rows to where the history says they stand; (row id, version) of each that changed."""
-    if not moved:
-        return []
-    groups: dict[tuple[CallState, str | None, bool], list[str]] = {}
-    for call in moved:
-        was = before.calls.get(call.call_id)
-        settled = call.state in FINAL_CALLS and (was is None or was.state not in FINAL_CALLS)
-        groups.setdefault((call.state, call.proposal_id, settled), []).append(call.call_id)
-    for (state, proposal_id, settled), call_ids in groups.items():
-        values: dict[str, Any] = {"state": state.value, "proposal_id": proposal_id, "version": F("version") + 1}
-        if settled:
-            values["settled_at"] = at
-        Call.objects.filter(run=run, call_id__in=call_ids).update(**values)
-    # A cancelled run gives a thousand calls one answer: one statement for each answer, not for each call.
-    alike: dict[int, tuple[dict[str, Any], list[str]]] = {}
-    for call_id, answer in answers.items():
-        alike.setdefault(id(answer), (answer, []))[1].append(call_id)
-    for answer, call_ids in alike.values():
-        Call.objects.filter(run=run, call_id__in=call_ids).update(answer=answer)
-    return list(Call.objects.filter(run=run, call_id__in=[call.call_id for call in moved]).values_list("id", "version"))
-
-
-def _write_dispatches(run: Run, moved: Sequence[CallMachine], commands: Sequence[Command], at: str) -> bool:
-    """End the rows that have nothing left to do, add those that the reducer ordered. True if there is work now."""
-    by_state: dict[CallState, list[str]] = {}
-    for call in moved:
-        by_state.setdefault(call.state, []).append(call.call_id)
-    for state, call_ids in by_state.items():
-        live = Dispatch.objects.filter(run=run, call__call_id__in=call_ids, status__in=("ready", "claimed", "started"))
-        live.exclude(kind__in=FITTING.get(state, ())).update(status="done", lease_until=None, finished_at=at)
-        if state is CallState.READY:
-            # The attempt that has just ended: its row is started, and a started row never becomes ready (R7).
-            live.filter(kind="dispatch", status="started").update(status="done", lease_until=None, finished_at=at)
-    orders = [command for command in commands if command.kind in ROW_OF]
-    if not orders:
-        return False
-    ids = dict(
-        Call.objects.filter(run=run, call_id__in={order.call_id for order in orders}).values_list("call_id", "id")
-    )
-    # One live row of a kind for a call: an order repeated (a resumed run repeats what its pause held back) is the same.
-    Dispatch.objects.bulk_create(
-        [
-            Dispatch(
-                run=run,
-                call_id=ids[order.call_id or ""],
-                kind=ROW_OF[order.kind],
-                not_before=order.body.get("due") or at,
-                created_at=at,
-            )
-            for order in orders
-        ],
-        ignore_conflicts=True,
-    )
-    return True

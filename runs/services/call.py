@@ -3,10 +3,9 @@
 from datetime import datetime
 from uuid import UUID, uuid4
 
+from approvals.core.digest import idempotency_key as derived_key
 from approvals.services.judge import Prepared, call_prepare
 from approvals.services.proposal import proposal_withdraw
-
-from approvals.core.digest import idempotency_key as derived_key
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json
 from audit.core.refusal import Conflict, Forbidden, Invalid, NotFound, Refusal

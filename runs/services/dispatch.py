@@ -31,6 +31,8 @@ from runs.tools.outcome import LookedUp, Observation, Outcome
 
 HTTP_MARGIN_S = 0.25
 """The HTTP client gives up at least this long before the kernel timer: the timer is for what froze."""
+RECORD_S = 0.75
+"""Of the lease, kept for recording the outcome."""
 LOOK_UP_SECONDS = 20.0
 
 
@@ -53,8 +55,11 @@ class Observed:
         return {"state": kept.state, "names": kept.names, "read_at": self.read_at.isoformat()}
 
 
-def dispatch_read_state(*, work: Work) -> Observed:
-    """Ask the target for its state, through the boundary of the tool's risk. Raises Refusal (HttpTool.read_state's)."""
+def dispatch_read_state(*, work: Work, deadline: float | None = None) -> Observed:
+    """Ask the target for its state, through the boundary of the tool's risk. Raises Refusal (HttpTool.read_state's).
+
+    `deadline` in `time.monotonic()` seconds; by itself the contract's time limit.
+    """
     read_at = clock.now()
     release()
     boundary = direct if work.contract.read_only else gateway
@@ -63,7 +68,7 @@ def dispatch_read_state(*, work: Work) -> Observed:
         work.arguments,
         tenant_id=work.tenant_id,
         principal=work.principal,
-        deadline=time.monotonic() + work.contract.timeout_ms / 1000,
+        deadline=deadline or time.monotonic() + work.contract.timeout_ms / 1000,
     )
     reads = work.contract.adapter.read_state is not None
     return Observed(observation, observation.state if reads else None, read_at)
@@ -190,7 +195,8 @@ def dispatch_send(*, work: Work, observed: Observed) -> Outcome:
         if token is not None:
             guard_timer.disarm(token)
     if outcome.status == "succeeded" and work.contract.adapter.postcondition:
-        return _with_postcondition(work, observed, outcome)
+        leased = (seen.lease_until - seen.now).total_seconds() if seen.lease_until else 0.0
+        return _with_postcondition(work, observed, outcome, deadline=read_at + leased - RECORD_S)
     return outcome
 
 
@@ -211,11 +217,11 @@ def _last_look(claim: Claim) -> None:
         )
 
 
-def _with_postcondition(work: Work, observed: Observed, outcome: Outcome) -> Outcome:
-    """Success is what the target shows afterwards, not what it answered (R10)."""
+def _with_postcondition(work: Work, observed: Observed, outcome: Outcome, *, deadline: float) -> Outcome:
+    """Success is what the target shows afterwards, not what it answered (R10). `deadline`: while the lease holds."""
     said = outcome.result.value if outcome.result is not None and isinstance(outcome.result.value, dict) else {}
     try:
-        after = dispatch_read_state(work=work)
+        after = dispatch_read_state(work=work, deadline=deadline)
         holds = gateway.postcondition_holds(
             work.contract,
             work.arguments,

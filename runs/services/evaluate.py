@@ -1,9 +1,9 @@
 """Judging a proposed call: read the target's state, ask the policy of now, and refuse, hold or allow it."""
 
-from approvals.services.judge import call_judge
 from django.db import transaction
 
 from approvals.core.boundary import boundary_for
+from approvals.services.judge import call_judge
 from audit.core.refusal import Forbidden, Refusal
 from audit.services.record import audit_record
 from runs.core import leases

@@ -2,9 +2,9 @@
 
 import random
 
-from approvals.services.permit import permit_settle
 from django.db import transaction
 
+from approvals.services.permit import permit_settle
 from audit.core.refusal import Refusal, Unavailable
 from audit.services.record import audit_record
 from audit.store import clock

@@ -4,10 +4,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from approvals.services.proposal import proposal_cancel_for_run
 from django.db import IntegrityError, transaction
 
 from access.selectors.actors import RequesterFacts, requester_facts
+from approvals.services.proposal import proposal_cancel_for_run
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, Forbidden, Invalid, NotFound, Refusal
 from audit.services.record import audit_record, audit_record_or_owe, audit_refusals

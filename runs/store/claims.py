@@ -258,13 +258,15 @@ class Waiting:
 
 
 def waiting(*, older_than_s: float, limit: int) -> list[Waiting]:
-    """Runs with rows ready for longer than that, the oldest first."""
+    """Runs with rows ready for longer than that, the oldest first; also those whose rows were put off and are due now,
+    because nobody was told when that moment came."""
     with connection.cursor() as cursor:
         cursor.execute(
             """
             WITH clock AS MATERIALIZED (SELECT clearance_now() AS now)
             SELECT run_id, extract(epoch FROM (SELECT now FROM clock) - min(not_before))::float8 FROM runs_dispatch
-            WHERE status = 'ready' AND not_before <= (SELECT now FROM clock) - %s * interval '1 second'
+            WHERE status = 'ready' AND not_before <= (SELECT now FROM clock)
+              AND (not_before > created_at OR not_before <= (SELECT now FROM clock) - %s * interval '1 second')
             GROUP BY run_id ORDER BY min(not_before) LIMIT %s
             """,
             [older_than_s, limit],

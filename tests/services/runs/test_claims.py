@@ -187,6 +187,18 @@ def test_runs_that_wait_are_listed_once_with_how_long_they_have(committed_db, st
     assert 4.5 < waiting.age_s < 6
 
 
+def test_a_row_that_was_put_off_is_listed_the_moment_it_is_due(committed_db, stand_at):
+    """Nobody was told when that moment came, so it is not the lost hint's grace that it waits for."""
+    run_id = new_run()
+    propose(run_id)
+    claims.give_back(claimed(run_id, "evaluate"), wait_ms=2000, count_attempt=True)
+    due = Dispatch.objects.get(run_id=run_id).not_before
+    stand_at(due - timedelta(milliseconds=1))
+    assert claims.waiting(older_than_s=1.0, limit=10) == []
+    stand_at(due)
+    assert [waiting.run_id for waiting in claims.waiting(older_than_s=1.0, limit=10)] == [run_id]
+
+
 def test_a_workers_identity_is_random_and_not_its_host():
     import socket
 

@@ -250,6 +250,21 @@ def test_a_success_that_the_targets_state_does_not_show_is_unknown(world, shop, 
     assert (call.state, call.answer["error"]["detail"]["cause"]) == ("unknown", "POSTCONDITION_OPEN")
 
 
+def test_a_target_too_slow_to_show_its_state_afterwards_is_looked_up_while_the_lease_still_holds(world, shop, approved):
+    """The outcome is recorded as open by the worker that has it, not taken for late by the sweep."""
+    whole = shop.target.behaviour
+
+    def slow_afterwards(visit):
+        if shop.refunds and visit.line.startswith("GET /v1/charges"):
+            time.sleep(4)
+        whole(visit)
+
+    shop.target.behaviour = slow_afterwards
+    world.work(approved)
+    assert kinds(approved.run_id)[-3:] == ["dispatch_started", "outcome_unknown", "outcome_reconciled"]
+    assert (world.look(approved).answer["receipt"]["found_by"], len(shop.refunds)) == ("look-up", 1)
+
+
 def test_a_target_that_hangs_is_unknown_after_its_time_limit_and_not_before_long(world, shop, approved):
     shop.refund = lambda visit: time.sleep(3)
     began = time.monotonic()

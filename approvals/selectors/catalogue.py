@@ -9,11 +9,14 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
+from django.db.models import F
+
 from approvals.core.contract import parse_contract
 from approvals.core.contract_types import Contract
 from approvals.models import Tool, ToolVersion
 from audit.core.actor import Actor
 from audit.core.canonical import canonical_bytes, sha256_hex
+from audit.core.jsondoor import Json
 from audit.core.refusal import Conflict
 
 
@@ -52,6 +55,15 @@ def contract_version(tenant_id: UUID | str, tool: str, number: int) -> Admitted 
     """Version `number` of `tool`, whether it is still admitted or not; None if there is none. Raises as above."""
     tool_id = Tool.objects.filter(tenant_id=tenant_id, name=tool).values_list("id", flat=True).first()
     return None if tool_id is None else _version(tool_id, number)
+
+
+def contract_document(
+    tenant_id: UUID | str, tool: str, number: int | None = None
+) -> tuple[int, dict[str, Json]] | None:
+    """The number and the document of a version as it was admitted; with None of the one in force."""
+    versions = ToolVersion.objects.filter(tool__tenant_id=tenant_id, tool__name=tool)
+    found = versions.filter(number=F("tool__active_version") if number is None else number)
+    return found.values_list("number", "document").first()
 
 
 def contract_of(tool_version_id: UUID) -> Contract:

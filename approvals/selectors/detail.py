@@ -122,7 +122,8 @@ class People:
 class Afterwards:
     """What became of it (10): the permit's status ("" if none, ready, redeemed, void) and what runs told of the call.
 
-    `outcome` is "", started, succeeded, failed, unknown or refused; `detail` the receipt or refusal, redacted.
+    `outcome` is "", started, succeeded, failed or unknown; `detail` the receipt or the failure, redacted. Of a proposal
+    that was closed without running, `detail` has the `code`, the `message` and whom it was closed `by`.
     """
 
     permit: str

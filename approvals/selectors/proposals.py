@@ -45,7 +45,7 @@ class SummaryRow:
     `status` is the standing of this instant; `settled_at` when it left the queue, for a waiting one when it will.
     `readable` false: the bytes are not what was stored, `sentence` says so with the id, and nothing of it is shown.
     `needs` is the quorum in words, `progress` such as "1 of 2", `same_as` a sentence or "". `outcome` is what became of
-    the call: "", started, succeeded, failed, unknown, refused. `may_decide` is the filter
+    the call: "", started, succeeded, failed, unknown. `may_decide` is the filter
     *mine*, by the actor's rights.
     """
 

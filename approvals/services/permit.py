@@ -37,8 +37,8 @@ logger = logging.getLogger(__name__)
 
 MAX_STATE_AGE = timedelta(seconds=5)
 """How old the target's state may be when the permit is redeemed."""
-ENDED = ("succeeded", "failed", "refused")
-OUTCOMES = ("started", "unknown", "retry", *ENDED)
+ENDED = ("succeeded", "failed")
+OUTCOMES = ("started", "unknown", "refused", "retry", *ENDED)
 
 type RefusedKind = Literal["expired", "refused", "ask_again", "retry_read", "taken"]
 
@@ -266,9 +266,10 @@ def permit_settle(*, proposal_id: UUID | str, outcome: str, detail: Mapping[str,
     """What became of the call, for the proposal's page; in the run's transaction, which has recorded it already.
 
     `outcome` is *started*, *succeeded*, *failed*, *unknown*; *refused*: it ended before the permit was redeemed, so the
-    proposal is closed; or *retry*: proven that nothing happened outside and the same request will be sent again, so the
-    permit is given back and everything is checked again when it is redeemed. A late word after succeeded, failed or
-    refused moves nothing. Secrets in `detail` are redacted (E5).
+    proposal is closed (said of a redeemed one it moves nothing: an effect may exist); or *retry*: proven that nothing
+    happened outside and the same request will be sent again, so the permit is given back, and everything is checked
+    again when it is redeemed. A late word after succeeded or failed moves nothing. Secrets in `detail` are redacted
+    (E5).
     """
     if outcome not in OUTCOMES:
         raise ValueError(f"{outcome} is no outcome; use one of {', '.join(OUTCOMES)}")
@@ -279,8 +280,12 @@ def permit_settle(*, proposal_id: UUID | str, outcome: str, detail: Mapping[str,
         now = clock.now()
         told = redact_secrets(dict(detail or {}))  # type: ignore[arg-type]
         redeemed = is_redeemed(proposal)
-        if outcome == "refused" and not redeemed:
-            _close_refused(proposal, told, now)
+        if outcome == "refused":
+            if redeemed:
+                # Somebody may have sent it: no word of ours may say that nothing ran.
+                logger.error("Proposal %s was told refused after its permit was redeemed: %s", proposal.pk, told)
+            else:
+                _close_refused(proposal, told, now)
         elif outcome == "retry":
             if redeemed:
                 _give_back(proposal, told, now)

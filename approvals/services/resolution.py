@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -23,9 +24,14 @@ class ResolutionRow:
     by: Mapping[str, Any]
 
 
-def resolutions_open(*, limit: int = 100, run_id: UUID | None = None) -> list[ResolutionRow]:
-    """Rows that nobody has consumed, oldest first; of one run only if `run_id` is given."""
+def resolutions_open(*, limit: int = 100, run_id: UUID | None = None, older_than_s: float = 0) -> list[ResolutionRow]:
+    """Rows that nobody has consumed, oldest first; of one run only if `run_id` is given.
+
+    `older_than_s`: only those that were written longer ago, by the database's clock; their hint was lost.
+    """
     rows = Resolution.objects.filter(consumed_at=None).select_related("proposal").order_by("id")
+    if older_than_s:
+        rows = rows.filter(at__lte=clock.ClearanceNow() - timedelta(seconds=older_than_s))
     if run_id is not None:
         rows = rows.filter(proposal__run_id=run_id)
     return [_row(row) for row in rows.defer("proposal__canonical", "proposal__given", "proposal__snapshot")[:limit]]

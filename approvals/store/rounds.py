@@ -94,7 +94,8 @@ def close(
     whoever ended it, "" where nobody did."""
     before = proposal.status
     void_permit(proposal, because=because.message)
-    change(proposal, status=kind, decided_at=now, refresh_asked_at=None)
+    told = {"code": because.code, "message": because.message, "by": by}
+    change(proposal, status=kind, decided_at=now, refresh_asked_at=None, outcome_detail=told)
     resolve(proposal, kind, at=now, by={"name": by, "reason": because.message, "code": because.code})
     record(
         actor=actor,
@@ -134,6 +135,8 @@ def open_next_round(
         status="pending",
         round=proposal.round + 1,
         decided_at=None,
+        outcome="",
+        outcome_detail={},
         expires_at=expires_at,
         why=why_again(requirement, because, now, bound.state),
         **judged(bound.contract, bound.facts, state, requirement, read_at),

@@ -8,11 +8,14 @@ from django.db import transaction
 
 from access.services import people
 from approvals.selectors.proposals import proposal_detail
+from approvals.services.contract import contract_admit
 from approvals.services.permit import Redeemed, Refused, permit_revoke, permit_settle
 from approvals.services.policy import policy_publish
 from approvals.services.proposal import proposal_withdraw
 from audit.core.refusal import Conflict
 from audit.selectors.entries import EntryFilters, entries_page
+from tests.core.approvals.documents import refund_document
+from tests.support import factories
 from tests.support.approvals import DENYING, POLICY
 
 
@@ -89,10 +92,11 @@ def test_nothing_is_redeemed_on_a_policy_that_was_replaced_before_the_redeeming_
     answers = race(one)
     published = answers[19]
     assert published.number == 2
-    entries = {entry.object_id: entry.at for entry in entries_page(acme.tenant.id, EntryFilters(action="permit.redeemed"))}
+    entries = entries_page(acme.tenant.id, EntryFilters(action="permit.redeemed"))
+    redeemed_at = {entry.object_id: entry.at for entry in entries}
     for i in range(19):
         if isinstance(answers[i], Redeemed):
-            assert entries[str(held[i].id)] <= published.published_at
+            assert redeemed_at[str(held[i].id)] <= published.published_at
         else:
             assert (answers[i].kind, answers[i].code) == ("refused", "DENIED")
 
@@ -133,8 +137,6 @@ def test_only_one_of_twenty_publishers_publishes_from_a_version(acme, race):
 
 
 def test_of_twenty_first_publishers_of_a_tenant_one_publishes(committed_db, race):
-    from tests.support import factories
-
     tenant = factories.tenant()
     rule = "version: 1\nrules:\n  - {{id: rule-{i}, tool: get_order, effect: allow}}\n"
     admin = tenant.admin.actor
@@ -143,9 +145,6 @@ def test_of_twenty_first_publishers_of_a_tenant_one_publishes(committed_db, race
 
 
 def test_of_twenty_admissions_of_one_new_contract_all_get_the_same_version(acme, race):
-    from approvals.services.contract import contract_admit
-    from tests.core.approvals.documents import refund_document
-
     document = refund_document({"/description": "The same new words."})
     rows = race(lambda i: contract_admit(actor=acme.tenant.admin.actor, document=document))
     assert {(row.number, row.id) for row in rows} == {(2, rows[0].id)}

@@ -91,7 +91,15 @@ def test_a_call_that_ended_before_it_was_sent_closes_its_proposal(acme, decided)
     permit_settle(proposal_id=held.id, outcome="refused", detail={"code": "DEADLINE_PASSED", "message": "Too late."})
     page = proposal_detail(acme.mara.actor, held.id)
     assert (page.status, page.afterwards.permit) == ("refused", "void" if decided else "")
+    assert page.afterwards.detail == {"code": "DEADLINE_PASSED", "message": "Too late.", "by": ""}
     assert acme.redeem(held).kind == "refused"
+
+
+def test_nobody_is_told_that_nothing_ran_once_a_permit_was_redeemed(acme, redeemed):
+    permit_settle(proposal_id=redeemed.id, outcome="started")
+    permit_settle(proposal_id=redeemed.id, outcome="refused", detail={"code": "REFUSED"})
+    page = proposal_detail(acme.mara.actor, redeemed.id)
+    assert (page.status, page.afterwards.outcome) == ("granted", "started")
 
 
 # Revoking (S81).

@@ -35,6 +35,7 @@ def test_a_withdrawn_call_leaves_the_queue_and_its_permit_is_void(acme, decided)
     assert kinds(held) == ["withdrawn"]  # a grant that the run has not taken up is replaced
     page = proposal_detail(acme.mara.actor, held.id)
     assert (page.status, page.afterwards.permit) == ("withdrawn", "void" if decided else "")
+    assert page.afterwards.detail["message"] == "Found another way."
     assert acme.redeem(held).code == "WITHDRAWN"
     assert last_entry(acme, held).detail["because"] == "Found another way."
 
@@ -68,7 +69,9 @@ def test_a_cancelled_run_takes_its_cards_out_of_the_queue(acme):
     acme.decide(rejected, "reject")
     closed = proposal_cancel_for_run(actor=acme.actor, run_id=run_id, reason="")
     assert {row.id for row in closed} == {waiting.id, granted.id}
-    status = {row.id: row.status for row in rows_by_id(acme.mara.actor, [waiting.id, granted.id, redeemed.id, other.id])}
+    status = {
+        row.id: row.status for row in rows_by_id(acme.mara.actor, [waiting.id, granted.id, redeemed.id, other.id])
+    }
     assert status == {
         waiting.id: "cancelled", granted.id: "cancelled", redeemed.id: "granted", other.id: "pending"
     }  # fmt: skip

@@ -66,3 +66,11 @@ def test_three_ends_of_three_calls_are_exactly_those(acme_committed, stand_at):
         rejected.call_id: "rejected",
         forgotten.call_id: "expired",
     }
+
+
+def test_only_rows_whose_hint_is_lost_are_found_when_asked_for(acme_committed, stand_at):
+    held = acme_committed.hold()
+    acme_committed.decide(held)
+    assert resolutions_open(older_than_s=5) == []
+    stand_at(held.row.expires_at)
+    assert [row.call_id for row in resolutions_open(older_than_s=5)] == [held.call_id]

@@ -1,0 +1,81 @@
+"""A real Chromium against the whole product as real processes."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+    from tests.browser.acting import Acting
+
+CHROMIUM = os.environ.get("CLEARANCE_CHROMIUM") or shutil.which("chromium") or ""
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+# A refusal is a 4xx on purpose, and a socket that a test cuts says so as well; htmx logs both.
+ON_PURPOSE = ("Failed to load resource: the server responded with a status of 4", "WebSocket", "[object Event]")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "tests/browser/" in str(item.path):
+            item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.stack)
+            if not CHROMIUM:
+                item.add_marker(pytest.mark.skip(reason="no Chromium; `python -m config.stack.browser` says how"))
+
+
+@pytest.fixture(scope="module")
+def acting() -> "Iterator[Acting]":
+    """The running product with an agent that asks and people who decide."""
+    from tests.browser.acting import Acting
+    from tests.support.stack import Stack
+
+    with Stack.start() as stack:
+        yield Acting(stack)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> "Iterator[Browser]":
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def open_page(chromium: "Browser") -> "Iterator[Callable[..., Page]]":
+    """open_page(width, height, …) is a page in a context of its own. After the test its console must be clean: no
+    script error and nothing that the Content Security Policy had to stop."""
+    contexts = []
+    complaints: list[str] = []
+
+    def hear(message: Any) -> None:
+        if message.type in ("error", "warning") and not any(known in message.text for known in ON_PURPOSE):
+            complaints.append(message.text)
+
+    def make(width: int = 1440, height: int = 900, **options: Any) -> "Page":
+        context = chromium.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", hear)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert complaints == []

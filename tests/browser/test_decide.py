@@ -1,0 +1,179 @@
+"""A reviewer at a real browser: reads, decides, and sees what became of it without loading anything again."""
+
+import re
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+FRESH = 600  # a card that has just appeared ignores clicks for half a second
+
+
+@pytest.fixture
+def mara(acting, open_page):
+    """open(asked) is Mara's page of a proposal, live."""
+
+    def open_proposal(asked, script="", **options):
+        page = open_page(**options)
+        if script:
+            page.add_init_script(script)
+        acting.sign_in(page, path=f"/proposals/{asked.proposal_id}/")
+        expect(page.locator("#p-head [data-word]")).to_have_text("Live")
+        page.wait_for_timeout(FRESH)
+        page.evaluate("window.loadedOnce = true")
+        return page
+
+    return open_proposal
+
+
+def never_loaded_again(page):
+    return page.evaluate("window.loadedOnce === true")
+
+
+def test_an_approval_is_followed_live_to_the_receipt_and_happens_once(acting, mara):
+    asked = acting.refund(1250)
+    page = mara(asked)
+    expect(page).to_have_title(re.compile(r"^Refund .* · waiting · Clearance$"))
+    page.click("#p-approve")
+    expect(page.locator("#p-outcome")).to_contain_text("the provider's reference is re_", timeout=15_000)
+    expect(page.locator("#p-head .tag")).to_have_text("Succeeded")
+    expect(page).to_have_title(re.compile(r"· succeeded · Clearance$"))
+    expect(page.locator("#p-head [data-word]")).to_have_text("Live")
+    expect(page.locator("#p-act")).to_contain_text("It ran once.")
+    assert page.locator("#p-approve").count() == 0
+    assert never_loaded_again(page)
+    assert [refund["amount"] for refund in acting.stack.charge_refunds(asked.order)] == [1250]
+
+
+def test_a_rejection_needs_its_reason_and_then_nothing_runs(acting, mara):
+    asked = acting.refund()
+    page = mara(asked)
+    page.click("#p-reject")
+    expect(page.locator("[data-problem]")).to_contain_text("Write why you reject it")
+    expect(page.locator("#p-reason")).to_be_focused()
+    page.fill("#p-reason", "not our parcel")
+    page.click("#p-reject")
+    expect(page.locator("#p-head .tag")).to_have_text("Rejected")
+    expect(page.locator("#p-act")).to_contain_text("Nothing ran, and the agent was told why.")
+    assert never_loaded_again(page)
+    assert acting.agent.wait_for_call(asked.run_id, asked.call_id, seconds=10)["state"] == "rejected"
+    assert acting.stack.charge_refunds(asked.order) == []
+
+
+def test_reject_has_the_focus_and_enter_alone_decides_nothing(acting, mara):
+    page = mara(acting.refund())
+    expect(page.locator("#p-reject")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-problem]")).to_be_visible()
+    expect(page.locator("#p-head .tag")).to_contain_text("Waiting")
+
+
+def test_the_second_decider_is_told_live_who_decided_and_keeps_what_they_typed(acting, mara):
+    asked = acting.refund()
+    page = mara(asked)
+    page.fill("#p-reason", "looks right to me")
+    acting.decide(asked, "reject", "not our parcel")
+    expect(page.locator("#p-act")).to_contain_text("Rejected by Tove Brandt at")
+    expect(page.locator("#p-act textarea")).to_have_value("looks right to me")
+    expect(page.locator("#p-outcome")).to_contain_text("not our parcel")
+    assert page.locator("#p-approve").count() == 0
+    assert never_loaded_again(page)
+
+
+def test_a_click_that_comes_second_gets_a_plain_sentence(acting, mara):
+    asked = acting.refund()
+    page = mara(asked)
+    page.route_web_socket("**/*", lambda socket: socket.close())  # this page hears nothing any more
+    page.reload()
+    page.wait_for_timeout(FRESH)
+    page.fill("#p-reason", "looks right to me")
+    acting.decide(asked, "reject", "not our parcel")
+    page.click("#p-approve")
+    act = page.locator("#p-act")
+    expect(act).to_contain_text("Your click came after the decision and changed nothing.")
+    expect(act).to_contain_text("Rejected by Tove Brandt at")
+    expect(act.locator("textarea")).to_have_value("looks right to me")
+
+
+def test_a_card_that_has_just_appeared_ignores_a_click(acting, open_page):
+    asked = acting.refund()
+    page = open_page()
+    acting.sign_in(page)
+    page.goto(acting.url(f"/proposals/{asked.proposal_id}/"), wait_until="domcontentloaded")
+    page.evaluate("document.getElementById('p-approve').click()")
+    page.wait_for_timeout(1000)
+    expect(page.locator("#p-head .tag")).to_contain_text("Waiting")
+
+
+def test_the_whole_path_goes_by_keyboard_alone(acting, open_page):
+    asked = acting.refund(title="keyboard only")
+    page = open_page()
+    acting.sign_in(page, path="/?q=keyboard+only")
+    expect(page.locator("#rows a.strip")).to_have_count(1)
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    page.locator("#rows a.strip").first.wait_for()
+    page.keyboard.press("j")
+    expect(page.locator("#rows a.strip")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#p-reject")).to_be_focused()
+    page.wait_for_timeout(FRESH)
+    page.keyboard.press("Shift+Tab")
+    expect(page.locator("#p-reason")).to_be_focused()
+    page.keyboard.type("jokes aside: checked")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(page.locator("#p-approve")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#p-head .tag")).to_have_text("Succeeded", timeout=15_000)
+    expect(page.locator("#p-outcome")).to_contain_text("jokes aside: checked")
+    assert len(acting.stack.charge_refunds(asked.order)) == 1
+
+
+def test_a_session_that_ended_keeps_the_typed_reason_over_signing_in_again(acting, mara):
+    asked = acting.refund()
+    page = mara(asked)
+    page.fill("#p-reason", "typed with care")
+    page.context.clear_cookies(name="sessionid")
+    page.click("#p-approve")
+    act = page.locator("#p-act")
+    expect(act).to_contain_text("Your session had ended, so nothing was decided.")
+    email, password = acting.stack.person("reviewer")
+    act.locator("input[name=username]").fill(email)
+    act.locator("input[name=password]").fill(password)
+    page.wait_for_timeout(FRESH)
+    act.locator("button[type=submit]").click()
+    expect(page.locator("#p-reason")).to_have_value("typed with care")
+    expect(page.locator("#p-head .tag")).to_contain_text("Waiting")
+
+
+def test_somebody_signed_out_elsewhere_is_told_so(acting, mara):
+    page = mara(acting.refund())
+    other = page.context.new_page()
+    other.goto(acting.url("/"))
+    other.click("text=Sign out")
+    expect(page.locator("#p-head [data-pulse]")).to_contain_text("you are signed out", timeout=10_000)
+
+
+def test_the_page_says_expired_at_that_moment_without_a_reload(acting, mara):
+    acting.policy(
+        "{id: read-orders, tool: get_order, effect: allow}",
+        "{id: quick, tool: refund_order, effect: ask, approvers: [{group: finance, count: 1}], expires_in_s: 60}",
+    )
+    asked = acting.refund()
+    # The reader's clock is wrong by an hour; the countdown follows the server's.
+    page = mara(asked, "const right = Date.now; Date.now = () => right() + 3600000;")
+    page.fill("#p-reason", "still thinking")
+    expect(page.locator("#p-head .left")).to_have_text(re.compile(r"^0:\d\d left$"))
+    deadline = (
+        float(page.evaluate("Date.parse(document.querySelector('#p-head [data-deadline]').dataset.deadline)")) / 1000
+    )
+    page.wait_for_timeout(max(0, (deadline - time.time() - 2) * 1000))
+    expect(page.locator("#p-approve")).to_be_enabled()
+    expect(page.locator("#p-head .tag")).to_have_text("Expired", timeout=4_000)
+    assert abs(time.time() - deadline) < 1.5
+    assert page.locator("#p-approve").count() == 0
+    expect(page.locator("#p-act")).to_contain_text("and nobody had decided; it is refused and nothing ran")
+    expect(page.locator("#p-act textarea")).to_have_value("still thinking")
+    expect(page).to_have_title(re.compile(r"· expired · Clearance$"))
+    assert never_loaded_again(page)

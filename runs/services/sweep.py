@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import transaction
 
 from approvals.services.proposal import ToRefresh, proposal_observe, proposals_to_refresh
+from approvals.services.resolution import resolutions_open
 from audit.core.actor import Actor
 from audit.core.refusal import Refusal
 from audit.store import clock
@@ -35,6 +36,8 @@ log = logging.getLogger(__name__)
 
 HINT_AFTER_S = 0.75
 """A row that has been ready for longer has lost its hint: workers are told again."""
+DECIDED_AFTER_S = 0.3
+"""A decision that nobody has taken up for longer has lost its hint."""
 WORK_AFTER_S = 3.0
 """A row that has been ready for longer finds no worker: the sweep does it."""
 BATCH = 200
@@ -72,6 +75,11 @@ def sweep_ready(*, older_than_s: float = HINT_AFTER_S, limit: int = BATCH) -> li
         if waiting.age_s > WORK_AFTER_S or not told:
             mine.append(waiting.run_id)
     return mine
+
+
+def sweep_decided(*, older_than_s: float = DECIDED_AFTER_S, limit: int = BATCH) -> list[UUID]:
+    """Runs with decisions that nobody has taken up: their hint was lost, so the caller works on them itself (S36)."""
+    return list(dict.fromkeys(row.run_id for row in resolutions_open(limit=limit, older_than_s=older_than_s)))
 
 
 def sweep_work(*, run_id: UUID) -> int:

@@ -25,6 +25,7 @@ from audit.services.record import audit_pay_owed
 from runs.services.resolution import resolutions_consume
 from runs.services.sweep import (
     sweep_actor,
+    sweep_decided,
     sweep_expired_leases,
     sweep_ready,
     sweep_refresh,
@@ -82,7 +83,7 @@ class Sweep:
         self.chores = [
             Chore("end leases that are over", 0, sweep_expired_leases),
             Chore("expire proposals", 0, partial(proposal_expire_due, limit=200)),
-            Chore("take up decisions", 0, partial(resolutions_consume, limit=200)),
+            Chore("take up decisions", 0, self._decided),
             Chore("find work that waits", 0, self._ready),
             Chore("refresh what people look at", 0, self._wishes),
             Chore("pay owed audit entries", 5, audit_pay_owed),
@@ -100,6 +101,12 @@ class Sweep:
             self.stopping.wait(max(settings.SWEEP_SECONDS - (time.monotonic() - began), 0.05))
         self._pool.shutdown(wait=True)
 
+    def _decided(self) -> None:
+        late = sweep_decided()
+        if not all(self._begin(run_id, partial(sweep_work, run_id=run_id)) for run_id in late):
+            # More than our threads can carry out at once: the decisions are taken up, workers are told.
+            resolutions_consume(limit=200)
+
     def _ready(self) -> None:
         for run_id in sweep_ready():
             self._begin(run_id, partial(sweep_work, run_id=run_id))
@@ -108,13 +115,16 @@ class Sweep:
         for wish in sweep_wishes():
             self._begin(wish.proposal_id, partial(sweep_refresh, wish=wish))
 
-    def _begin(self, what: UUID, do: Callable[[], object]) -> None:
-        """In a thread, unless one is at it or all are busy: what is not done now is found again in a second."""
+    def _begin(self, what: UUID, do: Callable[[], object]) -> bool:
+        """In a thread; True if one is at it. Not if all are busy: what is not done now is found again in a second."""
         with self._lock:
-            if what in self._busy or len(self._busy) >= THREADS:
-                return
+            if what in self._busy:
+                return True
+            if len(self._busy) >= THREADS:
+                return False
             self._busy.add(what)
         self._pool.submit(self._do, what, do)
+        return True
 
     def _do(self, what: UUID, do: Callable[[], object]) -> None:
         try:

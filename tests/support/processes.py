@@ -39,18 +39,24 @@ class Processes:
         """A Celery worker that is ready for messages."""
         arguments = ["-m", "celery", "-A", "config.celery", "worker", "--pool", "threads", "-c", str(threads)]
         arguments += ["--loglevel", "INFO", "--without-gossip", "--without-mingle", "--without-heartbeat"]
+        before = self._said(name, " ready.")
         self._start(name, *arguments, "-n", f"{name}@test")
-        self.until(lambda: " ready." in self.log(name).read_text(), f"{name} did not start", name=name)
+        self.until(lambda: self._said(name, " ready.") > before, f"{name} did not start", name=name)
         return psutil.Process(self.running[name].pid)
 
     def sweep(self, name: str = "sweep") -> psutil.Process:
         """A sweep that has begun to look."""
+        before = self._said(name, "The sweep looks")
         self._start(name, "manage.py", "sweep")
-        self.until(lambda: "The sweep looks" in self.log(name).read_text(), f"{name} did not start", name=name)
+        self.until(lambda: self._said(name, "The sweep looks") > before, f"{name} did not start", name=name)
         return psutil.Process(self.running[name].pid)
 
     def log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
+
+    def _said(self, name: str, words: str) -> int:
+        """How often: a process that is started again goes on in the same log."""
+        return self.log(name).read_text().count(words) if self.log(name).exists() else 0
 
     def end(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
         """End one and wait for it."""

@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+from datetime import timedelta
 
 import pytest
 from django.db import connections
@@ -112,9 +113,10 @@ def test_killed_after_the_request_was_lost_the_run_needs_people_and_nothing_is_r
     assert (world.refunds(order), between.refunds) == ([], 1)
 
 
-def test_killed_before_anything_was_sent_it_is_done_by_the_next_worker(world, running, between):
-    """S10: killed while it read the target's state for the dispatch."""
-    world.admit("refund_order", host=between.host)
+def test_killed_before_anything_was_sent_it_is_done_by_the_next_worker_of_the_same_name(world, running, between):
+    """S10: killed while it read the target's state for the dispatch. S39: reclaimed within its lease and two seconds,
+    though a worker of the same name on the same host is there."""
+    world.admit("refund_order", lambda document: document.update(timeout_ms=4000), host=between.host)
     worker = running.worker()
     order = world.order()
     call = waiting(world, running, world.run(), order)
@@ -123,11 +125,14 @@ def test_killed_before_anything_was_sent_it_is_done_by_the_next_worker(world, ru
     running.running["worker"].wait(10)
     between.on_read = lambda visit: None
     assert world.look(call).state == "ready"
+    [lease_until] = Dispatch.objects.filter(call_id=call.id, kind="dispatch").values_list("lease_until", flat=True)
     running.end("worker")
-    running.worker("second")
     running.sweep()
+    running.worker("worker")
     call = settled(world, running, call)
     assert (call.state, world.keys(order)) == ("succeeded", [call.key])
+    [started_at] = Dispatch.objects.filter(call_id=call.id, kind="dispatch").values_list("started_at", flat=True)
+    assert timedelta(0) < started_at - lease_until < timedelta(seconds=2)
 
 
 def test_a_step_that_kills_each_of_its_workers_stops_at_its_limit(world, running, between):

@@ -182,7 +182,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='proposal',
-            index=models.Index(fields=['tenant_id', 'digest'], name='approvals_proposal_same'),
+            index=models.Index(fields=['tenant_id', 'digest', '-created_at'], name='approvals_proposal_same'),
+        ),
+        migrations.AddIndex(
+            model_name='proposal',
+            index=models.Index(condition=models.Q(('outcome__in', ['started', 'succeeded', 'unknown'])), fields=['tenant_id', 'digest', '-created_at'], name='approvals_proposal_executed'),
         ),
         migrations.AddIndex(
             model_name='proposal',

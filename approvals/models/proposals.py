@@ -97,8 +97,14 @@ class Proposal(models.Model):
                 models.F("id").desc(),
                 name="approvals_proposal_decided",
             ),
-            # "Same as …, executed 2 minutes ago" (E7, S91) and "rejected before in this run" (S16).
-            models.Index(fields=["tenant_id", "digest"], name="approvals_proposal_same"),
+            # "Same as …, executed 2 minutes ago" (E7, S91). Both are read for every row of a list and give one entry
+            # each, however often an agent in a loop has asked for the same.
+            models.Index(fields=["tenant_id", "digest", "-created_at"], name="approvals_proposal_same"),
+            models.Index(
+                fields=["tenant_id", "digest", "-created_at"],
+                name="approvals_proposal_executed",
+                condition=models.Q(outcome__in=["started", "succeeded", "unknown"]),
+            ),
             models.Index(
                 fields=["refresh_asked_at"],
                 name="approvals_proposal_refresh",

@@ -79,14 +79,16 @@ class Same:
     words: str
 
 
-def same_call() -> Subquery:
-    """The facts of another proposal of the tenant with the same digest; one that was executed before others, the newest
-    first."""
-    others = Proposal.objects.filter(tenant_id=OuterRef("tenant_id"), digest=OuterRef("digest"))
-    executed_first = Case(When(outcome__in=EXECUTED, then=0), default=1)
+def same_call() -> Coalesce:
+    """The facts of another proposal of the tenant with the same digest: of the newest that was executed, if any was."""
     facts = JSONObject(id="id", status="status", outcome="outcome", outcome_at="outcome_at", created_at="created_at")
-    found = others.exclude(pk=OuterRef("pk")).order_by(executed_first, "-created_at")
-    return Subquery(found.values(facts=facts)[:1])
+    others = (
+        Proposal.objects.filter(tenant_id=OuterRef("tenant_id"), digest=OuterRef("digest"))
+        .exclude(pk=OuterRef("pk"))
+        .order_by("-created_at")
+    )
+    executed = others.filter(outcome__in=EXECUTED)
+    return Coalesce(Subquery(executed.values(facts=facts)[:1]), Subquery(others.values(facts=facts)[:1]))
 
 
 def same_as(facts: Mapping[str, Any] | None, read_at: datetime) -> Same | None:

@@ -67,17 +67,25 @@ def test_progress_and_who_decided_are_told(acme):
 
 def test_equal_calls_say_so_in_both_rows(acme):
     """S91."""
-    first, second = acme.hold(), acme.hold()
-    other = acme.hold(700)
+    first, second, other = acme.hold(), acme.hold(), acme.hold(700)
     seen = {row.id: row.same_as for row in inbox(acme.mara.actor).rows}
     assert "Same as another call, pending" in seen[first.id]
+    assert "Same as another call, pending" in seen[second.id]
     assert seen[other.id] == ""
-    acme.decide(first)
-    acme.redeem(first)
-    permit_settle(proposal_id=first.id, outcome="succeeded", detail={"reference": "re_1"})
-    assert seen[second.id] != ""
-    [row] = rows_by_id(acme.mara.actor, [second.id])
-    assert row.same_as in ("Same as another call, executed just now.", "Same as another call, executed 1 second ago.")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"), [("started", "started"), ("succeeded", "executed"), ("unknown", "sent, outcome unknown")]
+)
+def test_an_equal_call_that_was_executed_is_named_before_one_that_was_not(acme, outcome, words):
+    executed = acme.hold()
+    acme.decide(executed)
+    acme.redeem(executed)
+    permit_settle(proposal_id=executed.id, outcome=outcome)
+    acme.hold()
+    [row] = rows_by_id(acme.mara.actor, [acme.hold().id])
+    assert row.same_as.startswith(f"Same as another call, {words}")
+    assert row.same_as.endswith(("just now.", "ago."))
 
 
 # Views and counts.

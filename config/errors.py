@@ -12,6 +12,7 @@ from django.template.loader import render_to_string
 
 from access.web.requests import PageRequest, sign_in_address
 from audit.core.refusal import Forbidden, Invalid, NotFound, Refusal, Unauthenticated
+from config.api.errors import error_of, headers_of
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ TITLES = {
 def refusal_response(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """A refusal as JSON under /api/, as a fragment for htmx (into the page's #problem), else as a page."""
     if request.path.startswith("/api/"):
-        return JsonResponse({"error": refusal.as_dict()}, status=refusal.status)
+        return JsonResponse({"error": error_of(refusal)}, status=refusal.status, headers=headers_of(refusal))
     page = cast(PageRequest, request)
     if isinstance(refusal, Unauthenticated) and getattr(page, "actor", None) is None and page.method in ("GET", "HEAD"):
         return HttpResponseRedirect(sign_in_address(page.get_full_path()))
@@ -69,7 +70,7 @@ def server_error(request: HttpRequest) -> HttpResponseBase:
             status=500,
             outcome="unknown",
         )
-        return JsonResponse({"error": fault.as_dict()}, status=500)
+        return JsonResponse({"error": error_of(fault)}, status=500, headers=headers_of(fault))
     return HttpResponse(render_to_string("errors/500.html"), status=500)
 
 

@@ -36,7 +36,7 @@ def long_poll(view: type[APIView]) -> AsyncView:
         news = await hub.wait(wait.keys, wait.news, wait.seconds)
         if news is None:
             return response
-        return await _in_thread(wait.answer, await _in_thread(_asked_now, request), **{**kwargs, **wait.more})
+        return await _in_thread(_answer_now, request, wait.answer, {**kwargs, **wait.more})
 
     waiting.cls = view  # type: ignore[attr-defined]
     waiting.initkwargs = {}  # type: ignore[attr-defined]
@@ -59,14 +59,16 @@ def _in_thread[T](function: Callable[..., T], *args: Any, **kwargs: Any) -> Awai
     return sync_to_async(run)()
 
 
-def _asked_now(request: HttpRequest) -> HttpRequest:
-    """The same request as if it came in now: who signed out or lost a role meanwhile is not the actor any more."""
+def _answer_now(
+    request: HttpRequest, answer: Callable[..., HttpResponseBase], arguments: dict[str, Any]
+) -> HttpResponseBase:
+    """Answer as if the request came in now: who signed out or lost a role meanwhile is not the actor any more."""
     again = copy(request)
     again.method = "GET"
     if getattr(request, "actor", None) is not None:
         person = person_of_key(request.session.session_key)
         again.actor = person.actor if person else None  # type: ignore[attr-defined]
-    return again
+    return answer(again, **arguments)
 
 
 def _give_thread_back() -> None:

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.urls import reverse
 from rest_framework.response import Response
 
-from approvals.selectors.proposals import rows_by_id
+from approvals.selectors.links import proposal_link
 from audit.core.actor import Actor
 from runs.core.kinds import CallState, RunStatus
 from runs.core.meanings import CALL_MEANING, RUN_MEANING
@@ -133,13 +133,14 @@ def status_of(state: CallState, error: Mapping[str, Any]) -> int:
 
 
 def _proposal(actor: Actor, proposal_id: UUID) -> dict[str, Any] | None:
-    for row in rows_by_id(actor, [proposal_id]):
-        return {
-            "id": row.id,
-            "url": settings.BASE_URL + reverse("proposal", args=[row.id]),
-            "state": row.status,
-            "round": row.round,
-            "expires_at": row.expires_at,
-            "digest": row.digest,
-        }
-    return None
+    link = proposal_link(actor, proposal_id)
+    if link is None:
+        return None
+    return {
+        "id": link.id,
+        "url": settings.BASE_URL + reverse("proposal", args=[link.id]),
+        "state": link.status,
+        "round": link.round,
+        "expires_at": link.expires_at,
+        "digest": link.digest,
+    }

@@ -137,6 +137,12 @@ def test_a_token_needs_no_csrf_token():
     assert response.status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/api/", "/api/v2/runs", "/api/v1"])
+def test_an_address_beside_the_api_is_answered_in_json_too(path):
+    response = Client().get(path, follow=True)
+    assert (response.status_code, error(response)["code"]) == (404, "NOT_FOUND")
+
+
 @pytest.mark.parametrize("path", ["", "nonsense", "token/", "token/nonsense", "runs/nonsense/x/y/z", "../admin"])
 def test_an_address_that_no_route_takes_is_answered_in_json(path):
     response = Client().get(f"/api/v1/{path}")

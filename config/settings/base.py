@@ -167,6 +167,13 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {
+        "RunState": "runs.core.kinds.RunStatus",
+        "CallState": "runs.core.kinds.CallState",
+        "ProposalState": "approvals.api.shapes.STATES",
+        "ProposalOutcome": "approvals.api.shapes.OUTCOMES",
+        "EffectOutcome": ["none", "committed", "unknown"],
+    },
 }
 
 # A worker that has not heard of a row for this long is told again by the sweep (seconds).

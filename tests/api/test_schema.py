@@ -4,6 +4,7 @@ import json
 
 import jsonschema_rs
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from django.urls import get_resolver
 from openapi_spec_validator import validate
@@ -39,6 +40,11 @@ def api_routes() -> set[str]:
 def test_it_is_valid_openapi():
     validate(description())
     assert description()["info"]["title"] == "Clearance"
+
+
+def test_it_is_made_without_a_warning(tmp_path):
+    call_command("spectacular", validate=True, fail_on_warn=True, file=str(tmp_path / "schema.yml"))
+    assert (tmp_path / "schema.yml").stat().st_size > 10_000
 
 
 def test_it_is_open_to_everybody_and_json():

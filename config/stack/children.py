@@ -125,7 +125,7 @@ class Supervisor:
                 try:
                     kept.server.restart()
                 except StackError as error:
-                    self._plan(kept, str(error).splitlines()[0], now)
+                    self._plan(kept, str(error).partition("; its last lines")[0], now)
                 self._write_note()
 
     def _plan(self, kept: _Kept, why: str, now: float) -> None:

@@ -1,6 +1,5 @@
 """GET /api/v1/runs/{run_id}/events."""
 
-
 from tests.api.client import AgentClient, browser, error
 from tests.api.openapi import assert_described
 from tests.support import factories

@@ -90,6 +90,9 @@ def test_a_group_lists_who_is_active(acme):
     bert = factories.person(acme, groups=["finance"], name="Bert")
     people.member_change(actor=acme.admin.actor, membership_id=bert.membership_id, active=False)
     assert group_members(acme.id, "finance") == [(anna.user_id, "Anna")]
+    people.member_change(actor=acme.admin.actor, membership_id=anna.membership_id, roles=["auditor"])
+    assert group_members(acme.id, "finance", role="reviewer") == []
+    assert group_members(acme.id, "finance", role="auditor") == [(anna.user_id, "Anna")]
     assert group_members(factories.tenant().id, "finance") == []
     assert group_members("nonsense", "finance") == []
 

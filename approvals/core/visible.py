@@ -71,8 +71,9 @@ def warning(text: str, *, multiline: bool = True) -> str:
     if escapes:
         kinds = list(dict.fromkeys(f"{piece.text} {piece.note}".strip() for piece in escapes))
         more = f" and {len(kinds) - 3} more kinds" if len(kinds) > 3 else ""
-        count = "a character that does" if len(escapes) == 1 else f"{len(escapes):,} characters that do"
-        parts.append(f"Contains {count} not show or that reorder the text: {', '.join(kinds[:3])}{more}.")
+        one = "a character that does not show or that reorders the text"
+        several = f"{len(escapes):,} characters that do not show or that reorder the text"
+        parts.append(f"Contains {one if len(escapes) == 1 else several}: {', '.join(kinds[:3])}{more}.")
     if likes:
         parts.append(f"Contains a word that may not be what it seems: {likes[0].note}.")
     return " ".join(parts)

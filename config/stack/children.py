@@ -118,6 +118,8 @@ class Supervisor:
             if kept.again_at is None:
                 exit_code = kept.server.process.poll()
                 if exit_code is not None:
+                    if isinstance(kept.server, Child):
+                        tools.end_group(kept.server.process.pid)
                     self._plan(kept, describe(exit_code), now)
             elif now >= kept.again_at:
                 kept.again_at = None
@@ -145,9 +147,10 @@ class Supervisor:
     def stop_all(self) -> None:
         """Stops everything: the programs together, then the servers they use, in the order opposite to the start."""
         for kept in self.kept:
-            if isinstance(kept.server, Child) and not kept.server.needed_by_others:
+            server = kept.server
+            if isinstance(server, Child) and not server.needed_by_others and server.process.poll() is None:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(kept.server.process.pid, signal.SIGTERM)
+                    os.killpg(server.process.pid, signal.SIGTERM)
         for kept in reversed(self.kept):
             kept.server.stop()
         self.kept.clear()

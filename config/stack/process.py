@@ -118,17 +118,23 @@ def stop(process: subprocess.Popen[bytes], *steps: tuple[signal.Signals, float],
     Answers the exit code. With `whole_group` the signals go to the process group that `spawn` gave it, so that
     grandchildren end as well.
     """
+    if process.poll() is not None:
+        # Its number may belong to somebody else by now.
+        return process.returncode
     for number, patience in (*steps, (signal.SIGKILL, 10.0)):
-        if process.poll() is not None:
-            break
         _send(process, number, whole_group)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(patience)
+            break
     if whole_group:
-        # What is left of the group has lost its leader; nobody else would ever end it.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        end_group(process.pid)
     return process.wait(10)
+
+
+def end_group(leader: int) -> None:
+    """Kills what is left of a group whose leader has just ended; nobody else would ever end it."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
 
 
 def _send(process: subprocess.Popen[bytes], number: signal.Signals, whole_group: bool) -> None:

@@ -36,6 +36,8 @@ STEPS = (
     "decision → receipt on the page",
 )
 PATIENCE = 20.0
+# A list rests a moment after each push, the one that answers its opening included. A reviewer's is open for longer.
+SETTLED = 0.6
 # A push that tells the inbox of a proposal it does not show yet.
 FRESH = re.compile(r'data-fresh="[1-9]')
 
@@ -71,6 +73,7 @@ class Drive:
         facts = self._read(run, order)
         arguments = {"order_id": order, "amount": amount, "currency": facts["currency"], "note": "smoke"}
         with self.reviewer.open_inbox() as inbox:
+            time.sleep(SETTLED)
             call = self.agent.call(run, "refund", "refund_order", arguments)
             visible_at = inbox.wait_for(lambda push: FRESH.search(push) is not None, PATIENCE)
         if call["state"] == "new":

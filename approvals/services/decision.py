@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from approvals.core.eligibility import Tally, tally
 from approvals.core.reasons import reason_of
 from approvals.models import Decision, Permit, Proposal
-from approvals.selectors.bound import read_bound
+from approvals.selectors.bound import Bound, read_bound
 from approvals.selectors.catalogue import still_admitted
 from approvals.selectors.deciders import counted_votes, eligibility_of, requires_of
 from approvals.store import rounds
@@ -74,7 +74,7 @@ def decision_record(
             raise NotFound
         now = clock.now()
         votes = votes_of(proposal)
-        read_bound(proposal, decisions=votes, permit=lock_permit(proposal))
+        bound = read_bound(proposal, decisions=votes, permit=lock_permit(proposal))
         mine = next((vote for vote in votes if str(vote.reviewer_id) == actor.id), None)
         if mine is not None and mine.verdict == verdict and mine.digest == digest and round in (None, proposal.round):
             return _repeated(proposal, mine)
@@ -91,7 +91,7 @@ def decision_record(
                 "Reject it, or let it expire; the agent can ask again under today's contract.",
                 code="CONTRACT_CHANGED",
             )
-        return _record(actor, proposal, votes, verdict, said, now)
+        return _record(actor, proposal, bound, votes, verdict, said, now)
 
 
 def _check_open(proposal: Proposal, votes: list[Decision], now: datetime) -> None:
@@ -151,6 +151,7 @@ def _check_same_thing(proposal: Proposal, digest: str, round: int | None) -> Non
 def _record(
     actor: Actor,
     proposal: Proposal,
+    bound: Bound,
     votes: list[Decision],
     verdict: Literal["approve", "reject"],
     reason: str,
@@ -195,7 +196,8 @@ def _record(
         detail={
             "verdict": verdict, "reason": reason, "round": proposal.round, "status": proposal.status,
             # What the reviewer saw (U1): the call and the state by their hashes, the sentence as it read.
-            "digest": proposal.digest, "snapshot": proposal.snapshot_hash, "sentence": proposal.sentence,
+            "digest": proposal.digest, "snapshot": proposal.snapshot_hash,
+            "sentence": rounds.logged_sentence(bound.contract, bound.facts, bound.state),
             "rule": proposal.rule_id, "policy": proposal.policy_number, "quorum": stand.words,
         },
         **rounds.audited(proposal),

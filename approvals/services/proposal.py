@@ -20,6 +20,7 @@ from approvals.models import Proposal
 from approvals.selectors.bound import HELD, Altered, read_bound
 from approvals.selectors.catalogue import contract_of
 from approvals.selectors.proposals import earlier_rejection
+from approvals.selectors.standing import WAITING, visible_proposals
 from approvals.services.judge import call_judge
 from approvals.signals import announce
 from approvals.store import rounds
@@ -152,7 +153,7 @@ def proposal_hold(
         detail={
             "digest": digest, "expires_at": expires_at, "snapshot": proposal.snapshot_hash, "key": key,
             "rule": proposal.rule_id, "policy": proposal.policy_number, "requires": proposal.requires,
-            "sentence": proposal.sentence,
+            "sentence": rounds.logged_sentence(contract, facts, state),
         },
         **rounds.audited(proposal),
     )  # fmt: skip
@@ -271,13 +272,7 @@ def proposal_refresh_ask(*, actor: Actor, proposal_id: UUID) -> bool:
     Changes nothing that anybody decides by, so opening a page may do it (S11). False where there is nothing to wish
     for: unknown or foreign id, closed or overdue, asked for already, or seen within the last two seconds.
     """
-    waiting = Proposal.objects.filter(
-        pk=proposal_id,
-        tenant_id=actor.tenant_id,
-        status="pending",
-        refresh_asked_at=None,
-        expires_at__gt=clock.ClearanceNow(),
-    )
+    waiting = visible_proposals(actor).filter(WAITING, pk=proposal_id, refresh_asked_at=None)
     stale = waiting.annotate(seen_at=Coalesce("observed_at", "snapshot_at")).filter(
         seen_at__lt=clock.ClearanceNow() - FRESH_FOR
     )

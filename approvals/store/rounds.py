@@ -18,6 +18,7 @@ from approvals.selectors.deciders import people_who_can_decide, requires_of
 from approvals.store.rows import change, resolve, void_permit
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json
+from audit.core.redact import redact
 from audit.services.record import audit_record
 
 logger = logging.getLogger(__name__)
@@ -67,6 +68,12 @@ def why_again(verdict: Verdict, because: Because, at: datetime, was: Mapping[str
     """The column `why` of a later round: the verdict, what opened it, and the state that the round before saw."""
     opened: dict[str, Json] = {"code": because.code, "message": because.message, "at": at.isoformat()}
     return {"verdict": verdict.as_dict(), "opened_because": {**opened, "was": None if was is None else dict(was)}}
+
+
+def logged_sentence(contract: Contract, facts: CallFacts, state: Mapping[str, Json] | None) -> str:
+    """The sentence as the audit log may keep it: without what the tool's own redaction paths name (E5)."""
+    redacted = redact(facts.arguments, contract.redaction)
+    return sentence_text(contract, redacted if isinstance(redacted, dict) else {}, state)
 
 
 def audited(proposal: Proposal) -> dict[str, Any]:

@@ -44,6 +44,18 @@ def test_an_approval_grants_and_leaves_permit_resolution_and_audit_entry(acme):
     assert entry.detail["sentence"] == "Refund A$45.00 of A$120.00 to Anna Berg for order ord_1029"
 
 
+def test_what_a_tool_redacts_is_not_in_the_log_though_its_sentence_shows_it(acme):
+    """E5: /note is among the tool's redaction paths."""
+    sentence = "Refund {amount} for order {order_id}: {note}"
+    contract_admit(actor=acme.tenant.admin.actor, document=refund_document({"/presentation/sentence": sentence}))
+    held = acme.hold(note="call 0401 555 019")
+    assert "0401 555 019" in proposal_detail(acme.mara.actor, held.id).title
+    acme.decide(held)
+    entries = entries_for_object(acme.tenant.id, "proposal", str(held.id))
+    assert [entry.detail["sentence"] for entry in entries] == ["Refund A$45.00 for order ord_1029: [redacted]"] * 2
+    assert "0401" not in str([entry.detail for entry in entries])
+
+
 def test_a_rejection_tells_the_run_the_reason_and_makes_no_permit(acme):
     held = acme.hold()
     row = acme.decide(held, "reject", reason=" The photo shows another lamp. ")

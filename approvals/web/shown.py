@@ -196,7 +196,8 @@ def _signatures(shown: ProposalShown) -> dict[str, str]:
     people = detail.people
     said: dict[str, object] = {
         "head": (shown.word, shown.deadline, shown.since, detail.status, detail.run_title),
-        "notices": shown.notices,
+        # "5 seconds ago" is no news three seconds later.
+        "notices": [notice for notice in shown.notices if notice.href is None or "second" not in notice.text],
         "outcome": shown.steps,
         "effect": (shown.compare, shown.moved, detail.content and detail.content.effect.read_at),
         "people": (detail.round, people.words, people.votes, people.reason, people.may_decide),

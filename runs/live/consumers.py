@@ -12,12 +12,13 @@ from django.utils import timezone
 
 from access.web.sessions import Person
 from approvals.selectors.proposals import LIVE_ROWS, VIEWS
+from approvals.selectors.watch import list_token, proposal_token
 from approvals.services.proposal import proposal_refresh_ask
 from approvals.web.shown import proposal_changed
 from approvals.web.strips import ListHas, inbox_changed
 from runs.live import hub
 from runs.live.page import LivePage, Push
-from runs.selectors.pages import RunsHas, run_changed, runs_changed
+from runs.selectors.pages import RunsHas, run_changed, runs_changed, runs_token
 
 WISH_SECONDS = 30.0
 """How old a target's state may grow before an open page wishes to see it anew."""
@@ -69,11 +70,14 @@ class ProposalPage(LivePage):
 
     def look(self, person: Person, has: str | None) -> Push | None:
         shown = proposal_changed(person.actor, self.proposal_id, seen=has)
-        if has is not None:
-            self._keep_fresh(person)
         if shown is None:
             return None
         return Push(_rendered("approvals/proposal.html#news", person, shown=shown), shown.state)
+
+    def token(self, person: Person, has: str | None) -> Any:
+        if has is not None:
+            self._keep_fresh(person)
+        return proposal_token(person.actor, self.proposal_id)
 
     def _keep_fresh(self, person: Person) -> None:
         """While somebody looks, the target's state is read anew every so often; opening the page wished it first."""
@@ -97,6 +101,9 @@ class InboxPage(LivePage):
             raise ValueError("no such view")
         return ListHas(view, q, rows, whole=bool(hello.get("whole", True)))
 
+    def token(self, person: Person, has: ListHas | None) -> Any:
+        return has and list_token(person.actor, list(has.rows))
+
     def look(self, person: Person, has: ListHas | None) -> Push | None:
         found = inbox_changed(person.actor, has) if has is not None else None
         if found is None:
@@ -119,6 +126,9 @@ class RunsPage(LivePage):
         if since.tzinfo is None:
             raise ValueError("a time has a zone")
         return RunsHas(state, q, rows, since)
+
+    def token(self, person: Person, has: RunsHas | None) -> Any:
+        return runs_token(person.actor)
 
     def look(self, person: Person, has: RunsHas | None) -> Push | None:
         found = runs_changed(person.actor, has) if has is not None else None

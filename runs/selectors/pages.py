@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Count
+from django.db.models import Count, Max
 
 from approvals.core.visible import as_line
 from audit.core.actor import Actor
@@ -145,6 +145,11 @@ def runs_listed(actor: Actor, *, state: str = "", q: str = "", cursor: str = "")
     """One page of the list. A state that does not exist lists nothing. Raises Invalid (CURSOR_INVALID)."""
     page = runs_page(actor, status=state, search=q, cursor=cursor)
     return _listing(actor, page.rows, state, q, page.next)
+
+
+def runs_token(actor: Actor) -> datetime | None:
+    """When a run that the actor may see changed last: another one whenever a list of runs may have news."""
+    return visible_runs(actor).aggregate(last=Max("updated_at"))["last"]
 
 
 def runs_changed(actor: Actor, has: RunsHas) -> tuple[RunsListed, RunsHas] | None:

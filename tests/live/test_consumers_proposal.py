@@ -159,6 +159,24 @@ def test_what_is_no_hello_closes_the_socket(client, held, said):
 
 
 @live
+async def test_a_page_where_nothing_happens_costs_little(client, held, monkeypatch):
+    from runs.live import consumers
+
+    read, times = consumers.proposal_changed, []
+
+    def counted(*args, **kwargs):
+        times.append(1)
+        return read(*args, **kwargs)
+
+    seen = await shown(client, held)
+    monkeypatch.setattr(consumers, "proposal_changed", counted)
+    async with opened(path(held), client) as socket:
+        await socket.hello(seen=seen)
+        assert await socket.silent(7.5)
+    assert len(times) <= 2  # once before the hello, once after it
+
+
+@live
 async def test_while_somebody_looks_the_target_is_wished_to_be_read_anew(client, held, monkeypatch):
     from approvals.models import Proposal
 

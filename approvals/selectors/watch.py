@@ -3,6 +3,7 @@ the one before. Only another answer is worth the reading that makes a page or a 
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, Min, Q, Sum
@@ -16,10 +17,10 @@ type Token = tuple[int, int, datetime | None]
 
 def proposal_token(actor: Actor, proposal_id: UUID) -> tuple[int, str]:
     """The proposal's version and its standing of this instant, which a deadline changes too. Raises NotFound."""
-    found = with_standing(visible_proposals(actor)).filter(pk=proposal_id).values_list("version", "standing").first()
+    found: Any = with_standing(visible_proposals(actor)).only("version").filter(pk=proposal_id).first()
     if found is None:
         raise NotFound
-    return found
+    return found.version, found.standing  # the latter is annotated
 
 
 def list_token(actor: Actor, shown: Sequence[UUID]) -> Token:

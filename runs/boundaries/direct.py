@@ -5,19 +5,13 @@ cap and labelled by the adapter (E4); its deadline is its own.
 """
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
-from pathlib import Path
 
-from django.conf import settings
-
-from access.selectors.actors import tenant_slug
-from access.services.credentials import credential_reveal
 from approvals.core.contract_types import Contract
 from audit.core.jsondoor import Json
 from audit.core.refusal import Refusal
-from runs.store.connection import release
+from runs.boundaries.backend import backend_of
 from runs.tools.outcome import Observation, Outcome
-from runs.tools.registry import Tool, tool_for
+from runs.tools.registry import Tool
 
 NAME = "direct"
 
@@ -53,23 +47,4 @@ def _tool(contract: Contract, tenant_id: str) -> Tool:
             code="BOUNDARY_REFUSED",
             status=500,
         )
-    return tool_for(
-        contract,
-        credential=partial(_credential, tenant_id, contract.adapter.credential),
-        reference_dir=Path(settings.REFERENCE_DIR),
-        tenant_slug=_slug(tenant_id),
-    )
-
-
-def _credential(tenant_id: str, name: str) -> str:
-    """Revealed when the connection to the target stands; ours to the database is given back before the wait."""
-    try:
-        return credential_reveal(tenant_id=tenant_id, name=name)
-    finally:
-        release()
-
-
-@lru_cache(maxsize=1024)
-def _slug(tenant_id: str) -> str:
-    """A tenant's short name; it never changes, so each process asks once."""
-    return tenant_slug(tenant_id)
+    return backend_of(contract, tenant_id)

@@ -7,19 +7,12 @@ intent.
 """
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
-from pathlib import Path
 
-from django.conf import settings
-
-from access.selectors.actors import tenant_slug
-from access.services.credentials import credential_reveal
 from approvals.core.contract_types import Contract
 from audit.core.jsondoor import Json
 from audit.core.refusal import Refusal
-from runs.store.connection import release
+from runs.boundaries.backend import backend_of
 from runs.tools.outcome import LookedUp, Observation, Outcome
-from runs.tools.registry import Tool, tool_for
 
 NAME = "gateway"
 
@@ -28,7 +21,7 @@ def read_state(
     contract: Contract, arguments: Mapping[str, Json], *, tenant_id: str, principal: Mapping[str, Json], deadline: float
 ) -> Observation:
     """The target's state now. `deadline` in `time.monotonic()` seconds. Raises Refusal (see HttpTool.read_state)."""
-    return _tool(contract, tenant_id).read_state(arguments, deadline=deadline, principal=principal)
+    return backend_of(contract, tenant_id).read_state(arguments, deadline=deadline, principal=principal)
 
 
 def execute(
@@ -46,7 +39,7 @@ def execute(
     a key: an effect that cannot be looked up by its key must not be sent."""
     if not key:
         raise Refusal("A call with effects needs its idempotency key. Nothing was sent.", code="BOUNDARY_REFUSED")
-    return _tool(contract, tenant_id).execute(
+    return backend_of(contract, tenant_id).execute(
         arguments, observation=observation, key=key, deadline=deadline, before_send=before_send, principal=principal
     )
 
@@ -62,7 +55,7 @@ def look_up(
     principal: Mapping[str, Json],
 ) -> LookedUp:
     """Ask the target whether `key` took effect. `observation` is what the effect was sent on."""
-    return _tool(contract, tenant_id).look_up(
+    return backend_of(contract, tenant_id).look_up(
         arguments, key=key, deadline=deadline, observation=observation, principal=principal
     )
 
@@ -77,27 +70,4 @@ def postcondition_holds(
     result: Mapping[str, Json],
 ) -> bool | None:
     """Whether the state read after the effect shows it; None when that cannot be decided."""
-    return _tool(contract, tenant_id).postcondition_holds(arguments, before=before, after=after, result=result)
-
-
-def _tool(contract: Contract, tenant_id: str) -> Tool:
-    return tool_for(
-        contract,
-        credential=partial(_credential, tenant_id, contract.adapter.credential),
-        reference_dir=Path(settings.REFERENCE_DIR),
-        tenant_slug=_slug(tenant_id),
-    )
-
-
-def _credential(tenant_id: str, name: str) -> str:
-    """Revealed when the connection to the target stands; ours to the database is given back before the wait."""
-    try:
-        return credential_reveal(tenant_id=tenant_id, name=name)
-    finally:
-        release()
-
-
-@lru_cache(maxsize=1024)
-def _slug(tenant_id: str) -> str:
-    """A tenant's short name; it never changes, so each process asks once."""
-    return tenant_slug(tenant_id)
+    return backend_of(contract, tenant_id).postcondition_holds(arguments, before=before, after=after, result=result)

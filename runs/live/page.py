@@ -8,7 +8,6 @@ exactly like an unknown one (S62).
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +20,8 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 
 from access.web.sessions import Person, person_of_key
-from audit.core.refusal import Forbidden, NotFound
+from audit.core.jsondoor import open_json_object
+from audit.core.refusal import Forbidden, NotFound, Refusal
 from audit.store.clock import now
 from runs.live import hub
 
@@ -91,10 +91,10 @@ class LivePage(AsyncWebsocketConsumer):
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """The page's hello: what it has. It may come again at any time and counts from there."""
         try:
-            if text_data is None or len(text_data) > HELLO_LIMIT:
+            if text_data is None:
                 raise ValueError("not a hello")
-            has = self.read_hello(json.loads(text_data))
-        except (ValueError, TypeError, KeyError, RecursionError):
+            has = self.read_hello(open_json_object(text_data.encode(), limit=HELLO_LIMIT))
+        except (Refusal, ValueError, TypeError, KeyError):
             await self.close(code=UNREADABLE)
             return
         self._follow_from(has)

@@ -63,6 +63,9 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponseBa
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
     """500: needs no database, no session and no context, because one of them may be what broke."""
+    if request.headers.get("HX-Request"):
+        headers = {"HX-Retarget": "#problem", "HX-Reswap": "innerHTML"}
+        return HttpResponse(render_to_string("errors/500.html#sentence"), status=500, headers=headers)
     if request.path.startswith("/api/"):
         fault = Refusal(
             "Something broke on our side. Read the call again to see how far it got before you send anything twice.",

@@ -55,6 +55,10 @@
     for (const [key, value] of Object.entries(JSON.parse(root.dataset.counts || "{}"))) {
       document.querySelectorAll(`[data-count="${key}"]`).forEach((place) => { place.textContent = value; });
     }
+    if (document.title.startsWith("Inbox")) {
+      const mine = document.querySelector('.nav [data-count="mine"]').textContent;
+      document.title = `Inbox${Number(mine) ? ` (${mine})` : ""} · Clearance`;
+    }
     const news = document.getElementById("news");
     const fresh = Number(root.dataset.fresh);
     if (news) {
@@ -62,6 +66,23 @@
       news.hidden = !fresh;
       news.querySelector("[data-word]").textContent = `${fresh} new`;
     }
+  }
+
+  // A list that could not be loaded says so, and stops saying so when it was.
+  function trouble(text) {
+    const place = document.getElementById("problem");
+    if (!place) return;
+    place.replaceChildren();
+    if (!text) return;
+    const banner = document.createElement("p");
+    banner.className = "banner is-bad";
+    banner.textContent = text;
+    place.append(banner);
+  }
+  for (const name of ["htmx:sendError", "htmx:timeout"]) {
+    document.addEventListener(name, (event) => {
+      if (list() && list().contains(event.target)) trouble("The server did not answer, so this list may be old. It is tried again when you ask again.");
+    });
   }
 
   document.addEventListener("htmx:wsBeforeMessage", (event) => {
@@ -72,7 +93,10 @@
 
   // Another page of rows, a search or "3 new": the server is told what is shown now.
   document.addEventListener("htmx:afterSettle", (event) => {
-    if (list() && list().contains(event.target) && event.target.closest("#list-body, #rows")) hello(list());
+    if (list() && list().contains(event.target) && event.target.closest("#list-body, #rows")) {
+      trouble("");
+      hello(list());
+    }
   });
 
   // A deadline that passes turns its row at that moment.

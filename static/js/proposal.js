@@ -92,6 +92,8 @@
     arm();
     if (wait && wait.id) document.getElementById(wait.id)?.focus({ preventScroll: true });
     wait = null;
+    // The form to sign in again tells the zone that the page was read in.
+    document.querySelectorAll('#p-act input[name="zone"]').forEach((field) => { field.value = document.body.dataset.zone; });
     const head = document.getElementById("p-head");
     if (head && head.dataset.title) document.title = head.dataset.title;
   }

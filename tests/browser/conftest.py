@@ -59,15 +59,16 @@ def chromium() -> "Iterator[Browser]":
 @pytest.fixture
 def open_page(chromium: "Browser") -> "Iterator[Callable[..., Page]]":
     """open_page(width, height, …) is a page in a context of its own. After the test its console must be clean: no
-    script error and nothing that the Content Security Policy had to stop."""
+    script error and nothing that the Content Security Policy had to stop. `faults` are words that a test provokes."""
     contexts = []
     complaints: list[str] = []
 
-    def hear(message: Any) -> None:
-        if message.type in ("error", "warning") and not any(known in message.text for known in ON_PURPOSE):
-            complaints.append(message.text)
+    def make(width: int = 1440, height: int = 900, faults: tuple[str, ...] = (), **options: Any) -> "Page":
+        def hear(message: Any) -> None:
+            known = any(word in message.text for word in ON_PURPOSE + faults)
+            if message.type in ("error", "warning") and not known:
+                complaints.append(message.text)
 
-    def make(width: int = 1440, height: int = 900, **options: Any) -> "Page":
         context = chromium.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         page = context.new_page()

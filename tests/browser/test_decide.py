@@ -132,7 +132,7 @@ def test_the_whole_path_goes_by_keyboard_alone(acting, open_page):
 
 def test_a_session_that_ended_keeps_the_typed_reason_over_signing_in_again(acting, mara):
     asked = acting.refund()
-    page = mara(asked)
+    page = mara(asked, timezone_id="Australia/Sydney")
     page.fill("#p-reason", "typed with care")
     page.context.clear_cookies(name="sessionid")
     page.click("#p-approve")
@@ -145,6 +145,7 @@ def test_a_session_that_ended_keeps_the_typed_reason_over_signing_in_again(actin
     act.locator("button[type=submit]").click()
     expect(page.locator("#p-reason")).to_have_value("typed with care")
     expect(page.locator("#p-head .tag")).to_contain_text("Waiting")
+    assert page.evaluate("document.body.dataset.zone") == "Australia/Sydney"
 
 
 def test_somebody_signed_out_elsewhere_is_told_so(acting, mara):

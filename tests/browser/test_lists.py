@@ -114,6 +114,27 @@ def test_a_list_that_is_cut_off_says_so_and_catches_up(acting, inbox, open_page)
     expect(page.locator(f"#row-{asked.proposal_id} .state")).to_contain_text("rejected by Tove Brandt", timeout=10_000)
 
 
+def test_a_list_that_cannot_be_loaded_says_so_and_keeps_what_it_had(acting, inbox):
+    acting.refund(title="keep me shown")
+    page = inbox("keep+me", faults=("htmx:afterRequest", "htmx:sendError", "ERR_FAILED"))
+    page.route("**/?q=*", lambda route: route.abort())
+    page.fill("#q", "keep me sho")
+    expect(page.locator("#problem")).to_contain_text("The server did not answer, so this list may be old.")
+    expect(rows(page)).to_have_count(1)
+    page.unroute("**/?q=*")
+    page.fill("#q", "keep me shown")
+    expect(page.locator("#problem")).to_be_hidden()
+    expect(rows(page)).to_have_count(1)
+
+
+def test_the_title_counts_what_waits_for_me(acting, inbox):
+    page = inbox()
+    before = int(page.locator('.tabs [data-count="mine"]').inner_text())
+    expect(page).to_have_title(f"Inbox ({before}) · Clearance" if before else "Inbox · Clearance")
+    acting.refund()
+    expect(page).to_have_title(f"Inbox ({before + 1}) · Clearance", timeout=10_000)
+
+
 def test_runs_change_in_place_and_new_ones_announce_themselves(acting, open_page):
     page = open_page()
     run = acting.agent.open_run("a run to watch")["id"]

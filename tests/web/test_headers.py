@@ -95,6 +95,18 @@ def test_a_fault_of_ours_is_a_sentence_and_never_a_trace(acme, monkeypatch):
     assert "Traceback" not in text
 
 
+def test_a_fault_inside_a_page_is_a_sentence_in_its_place_for_problems(acme, browser, monkeypatch):
+    def broken(*args, **kwargs):
+        raise RuntimeError("secret detail")
+
+    monkeypatch.setattr("approvals.web.views.listed", broken)
+    browser.raise_request_exception = False
+    answer = browser.get("/", headers={"HX-Request": "true"})
+    assert (answer.status_code, answer["HX-Retarget"]) == (500, "#problem")
+    assert "<html" not in answer.content.decode()
+    assert "secret detail" not in answer.content.decode()
+
+
 def test_a_form_older_than_the_session_changes_nothing_and_gives_the_typed_text_back(acme, signed_in):
     browser = signed_in(factories.person(acme), enforce_csrf_checks=False)
     browser.handler.enforce_csrf_checks = True

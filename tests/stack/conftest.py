@@ -1,17 +1,17 @@
 """Fixtures of the launcher's tests."""
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.stack.support import short_folder
+
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A short path that another user may pass through: pytest's own folders are private and nearly too long."""
-    path = Path(tempfile.mkdtemp(prefix="clr-t-", dir="/tmp"))
-    path.chmod(0o711)
+    path = short_folder()
     yield path
     shutil.rmtree(path, ignore_errors=True)

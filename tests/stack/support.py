@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,13 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def clean_environment(**more: str) -> dict[str, str]:
     """Like a newcomer's terminal: none of the addresses that the test session has set."""
     return {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ} | more
+
+
+def short_folder() -> Path:
+    """A new folder that the database's user may pass through, with room in its path for a socket."""
+    path = Path(tempfile.mkdtemp(prefix="clr-t-", dir="/tmp"))
+    path.chmod(0o711)
+    return path
 
 
 def start_launcher(folder: Path, *before: str) -> tuple[subprocess.Popen[str], dict[str, int]]:

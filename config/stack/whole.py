@@ -91,7 +91,7 @@ class Stack:
         seed_orders(self.payments_url, self.secrets.payments_key(), layout.reference)
         self.run_to_end("demo", "manage.py", "demo")
         self._start_programs(agent)
-        self.supervisor.wait_for(WEB, self._page_answers)
+        self.supervisor.wait_for(WEB, self._page_answers, seconds=60)
 
     def _start_programs(self, agent: bool) -> None:
         descriptors = [door.fileno() for door in self.doors]

@@ -9,6 +9,7 @@ import jsonschema_rs
 import pytest
 
 from approvals.core.contract import CONTRACT_SCHEMA, contract_findings, parse_contract
+from approvals.core.schema_rules import compile_schema
 from audit.core.refusal import Invalid
 from tests.core.approvals.documents import GONE, read_document, refund, refund_document
 
@@ -156,6 +157,13 @@ INPUT = [
 @pytest.mark.parametrize(("changes", "path", "code"), INPUT)
 def test_an_input_schema_that_is_open_foreign_or_ambiguous_is_refused_at_its_place(changes, path, code):
     assert (path, code) in codes(refund_document(changes))
+
+
+def test_the_compiler_itself_fetches_no_schema_from_anywhere():
+    """Behind the findings: a schema that came another way reaches no network and no file either."""
+    for elsewhere in ("http://127.0.0.1:9/x.json", "https://example.test/x.json", "file:///etc/hostname"):
+        with pytest.raises(ValueError, match="only references inside it"):
+            compile_schema({"$ref": elsewhere})
 
 
 def test_a_schema_nested_too_deep_or_doubling_through_references_is_refused():

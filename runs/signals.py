@@ -11,4 +11,4 @@ run_advanced = Signal()
 has something to do now)."""
 
 work_waits = Signal()
-"""run_id: rows of this run have been ready for a while and nobody came. Receivers answer whether workers were told."""
+"""run_id: rows of this run are ready and workers have to be told (again). Receivers answer whether they were."""

@@ -15,7 +15,7 @@ from audit.core.actor import Actor
 from runs.api import examples
 from runs.api.answers import call_asked, call_read
 from runs.api.envelope import check_envelope
-from runs.api.shapes import LONGEST_WAIT, CallAnswer, CallErrorBody, ReasonRequest, SubmitRequest, WaitQuery
+from runs.api.shapes import LONGEST_WAIT, CallAnswer, CallErrorBody, ReasonRequest, SubmitRequest, WaitQuery, known_id
 from runs.api.views import AGENT_REQUIRED, NOT_IN_THIS_STATE, QUERY_INVALID
 from runs.api.waiting import Wait
 from runs.selectors.rows import CallRow
@@ -110,7 +110,7 @@ class CallView(ApiView):
         """The call, with what to wait for while it is not final."""
         seconds = min(read_query(request, WaitQuery)["wait"], LONGEST_WAIT)
         actor = actor_of(request)
-        call = call_row(actor, run_id, call_id)
+        call = call_row(actor, run_id, known_id(call_id))
         response = call_read(actor, call)
         if not call.final and seconds > 0:
             seen = call.version
@@ -140,7 +140,7 @@ class WithdrawView(ApiView):
         """The call."""
         actor = actor_of(request)
         given = read_body(request, ReasonRequest)
-        return call_read(actor, call_withdraw(actor=actor, run_id=run_id, call_id=call_id, **given))
+        return call_read(actor, call_withdraw(actor=actor, run_id=run_id, call_id=known_id(call_id), **given))
 
 
 class ReadView(ApiView):

@@ -1,9 +1,12 @@
 """The bodies and queries of runs and calls."""
 
+import re
+
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from audit.api.base import AnyJson, ErrorForm, Moment, Seconds, Shape, Text
+from audit.core.refusal import NotFound
 from runs.core.kinds import CallState, RunStatus
 from runs.core.meanings import CALL_MEANING, RUN_MEANING
 
@@ -12,6 +15,14 @@ LONGEST_WAIT = 60.0
 MOST_EVENTS = 500
 
 _IDS = r"[A-Za-z0-9][A-Za-z0-9._:~@+=-]{0,127}"
+
+
+def known_id(call_id: str) -> str:
+    """A call id from an address. One that no call can have reads like one that no call has (S62): NUL would reach the
+    database, which takes none. Raises NotFound."""
+    if re.fullmatch(_IDS, call_id) is None:
+        raise NotFound
+    return call_id
 
 
 class CallId(serializers.RegexField):

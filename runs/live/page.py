@@ -114,7 +114,10 @@ class LivePage(AsyncWebsocketConsumer):
                 if found is None:
                     found = Push(await hub.wait([], _beat, timeout=0) or "", has)
                 has = found.has
-                await self.send(text_data=found.html)
+                try:
+                    await self.send(text_data=found.html)
+                except OSError:
+                    return  # the page went away while it was being told; its disconnect follows
                 await asyncio.sleep(self.rest_seconds)
         except asyncio.CancelledError:
             raise

@@ -28,7 +28,8 @@ def dispatch_record(*, work: Work, outcome: Outcome) -> None:
     """Record `outcome` of this worker's attempt. The state moves only if the claim still holds; else it is evidence.
 
     A database that is away for a moment is tried again: the effect may be there already, and a receipt in hand is worth
-    more than a look-up. If it stays away, the claim ends with its lease and the call becomes unknown.
+    more than a look-up. If it stays away, the claim ends with its lease and the call becomes unknown; raises
+    the DatabaseError of the last try.
     """
     for attempt in range(1, TRIES + 1):
         try:

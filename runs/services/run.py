@@ -89,6 +89,8 @@ def run_cancel(*, actor: Actor, run_id: UUID, reason: str = "") -> RunRow:
         loaded = lock_run(run_id)
         if loaded.state.stop_asked:
             return run_row(loaded.run, repeated=True)
+        # Stopping is not refused for a character that no database keeps: it goes without it.
+        reason = reason.replace("\0", "").strip()
         open_calls = [call for call in loaded.state.calls.values() if call.state in OPEN_CALLS]
         answer = ended("cancelled", _cancelled(actor, reason).as_dict())
         with as_conflict():

@@ -56,7 +56,7 @@ def dispatch_call(*, claim: Claim) -> None:
     timing = leases.timing(work.contract.timeout_ms)
     if not claims.extend(claim, lease_until=leases.after(claim.claimed_at, timing.lease_ms)):
         return
-    if resources.is_held(tenant_id=work.call.tenant_id, resource=work.call.resource):
+    if resources.is_held(tenant_id=work.call.tenant_id, resource=work.resource):
         _wait_for_resource(work)
         return
     try:
@@ -107,7 +107,7 @@ def _start(work: Work, observed: Observed) -> datetime | None:
             return None
         if not _authorised(work, loaded, machine, observed):
             return None
-        if not resources.take(tenant_id=work.call.tenant_id, resource=work.call.resource, dispatch_id=claim.id):
+        if not resources.take(tenant_id=work.call.tenant_id, resource=work.resource, dispatch_id=claim.id):
             raise _Busy
         at = clock.now()
         deadline = leases.request_deadline(at, work.contract.timeout_ms)

@@ -124,6 +124,11 @@ class Work(Job):
         )
 
     @property
+    def resource(self) -> str:
+        """What the effect is made on; "" where nothing is changed, so that readers neither hold nor wait (R9)."""
+        return "" if self.contract.read_only else self.call.resource
+
+    @property
     def principal(self) -> Mapping[str, Json]:
         """Who asks, for the contract's templates."""
         return {"agent": dict(self.asked_by.agent), "user": dict(self.asked_by.user or {})}

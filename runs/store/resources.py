@@ -1,15 +1,22 @@
 """The lease of the thing an effect is made on: one effect at a time on an order, whichever runs ask for it (R9).
 
+Calls that only read neither take it nor wait for it.
+
 Taken in the transaction that records the intent, given up with the outcome. An unknown outcome keeps it until a
 look-up settles the question or proves that no old request can still arrive: until then a second effect on the same
 order would be judged on a state that may change under it.
 """
 
+from functools import partial
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
 
 from runs.models import ResourceLease
+from runs.signals import work_waits
+
+NEXT_IN_LINE = 3
+"""One of them gets it; the others are there for when that one is refused."""
 
 
 def take(*, tenant_id: UUID, resource: str, dispatch_id: UUID) -> bool:
@@ -34,6 +41,29 @@ def is_held(*, tenant_id: UUID, resource: str) -> bool:
 
 
 def free(dispatch_id: UUID | str | None) -> None:
-    """Give up what this dispatch holds; None holds nothing."""
-    if dispatch_id is not None:
-        ResourceLease.objects.filter(dispatch_id=dispatch_id).delete()
+    """Give up what this dispatch holds, and tell workers after the commit of those that have waited for it longest.
+
+    None holds nothing. Rows of other runs are touched without their heads: only ready ones, and none that anybody holds
+    at this moment.
+    """
+    if dispatch_id is None:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM runs_resourcelease WHERE dispatch_id = %s RETURNING tenant_id, resource", [dispatch_id]
+        )
+        freed = cursor.fetchone()
+        if freed is None:
+            return
+        cursor.execute(
+            """
+            UPDATE runs_dispatch SET not_before = clearance_now() WHERE id IN (
+              SELECT d.id FROM runs_dispatch d JOIN runs_call c ON c.id = d.call_id
+              WHERE d.status = 'ready' AND d.kind = 'dispatch' AND c.tenant_id = %s AND c.resource = %s
+              ORDER BY d.created_at LIMIT %s FOR UPDATE OF d SKIP LOCKED)
+            RETURNING run_id
+            """,
+            [*freed, NEXT_IN_LINE],
+        )
+        for run_id in {row[0] for row in cursor.fetchall()}:
+            transaction.on_commit(partial(work_waits.send_robust, sender=None, run_id=run_id), robust=True)

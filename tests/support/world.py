@@ -84,6 +84,11 @@ class World:
             change(document)
         contract_admit(actor=self.admin, document=document)
 
+    def be_patient(self) -> None:
+        """Limits that twenty threads on a busy machine do not reach by themselves."""
+        for name in ("get_order", "refund_order"):
+            self.admit(name, lambda document: document.update(timeout_ms=15_000))
+
     def publish(self, source: str, based_on: int | None = None) -> int:
         """Put a policy in force; its number."""
         based = based_on if based_on is not None else getattr(self, "number", None)

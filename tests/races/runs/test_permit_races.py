@@ -12,6 +12,7 @@ from tests.support.world import kinds
 
 
 def test_twenty_workers_wake_for_one_approved_call_and_one_refund_is_made(world, race):
+    world.be_patient()
     order = world.order()
     call = world.held(order)
     world.decide(call)
@@ -32,6 +33,7 @@ def test_twenty_take_up_one_decision_and_one_event_is_written(world, race):
 
 def test_twenty_stale_claims_of_one_row_send_once(world, race):
     """Nineteen workers were believed dead and come back together with the one that holds the row."""
+    world.be_patient()
     order = world.order()
     call = world.held(order)
     world.decide(call)
@@ -57,6 +59,7 @@ def test_twenty_stale_claims_of_one_row_send_once(world, race):
 
 def test_forty_requests_and_twenty_workers_and_every_refund_is_made_once(world, race):
     """S33: each call is hinted at many times, by everybody."""
+    world.be_patient()
     orders = [world.order(1_000 + n) for n in range(10)]
     run = world.run()
     calls = [world.refund(run, order, 500) for order in orders]

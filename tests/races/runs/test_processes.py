@@ -16,9 +16,10 @@ from django.db import connections
 from runs.core.kinds import RunStatus
 from runs.live import hints
 from runs.models import Dispatch
+from runs.services.sweep import sweep_expired_leases
 from runs.store import claims
 from tests.support.broker import freeze, kill, thaw
-from tests.support.processes import Between, processes
+from tests.support.processes import Between, processes, within
 from tests.support.world import kinds
 
 pytestmark = pytest.mark.stack
@@ -36,11 +37,13 @@ def between(payments):
         yield proxy
 
 
-def calls_state(world, call):
-    return lambda: world.look(call).state
+def patient(world, between):
+    """The refund tool at the proxy, with a time limit that a busy machine does not reach by itself: what happens in
+    these tests shall happen because of the harm that is done."""
+    world.admit("refund_order", lambda document: document.update(timeout_ms=3000), host=between.host)
 
 
-def settled(world, running, call, *, seconds=30.0):
+def settled(world, running, call, *, seconds=45.0):
     return running.until(lambda: world.look(call).final and world.look(call), f"{call.call_id} ends", seconds=seconds)
 
 
@@ -58,7 +61,7 @@ def test_a_worker_told_by_hints_alone_carries_a_refund_from_the_request_to_the_r
     began = time.monotonic()
     world.decide(call)
     call = settled(world, running, call)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < within(2)
     assert (call.state, world.keys(order)) == ("succeeded", [call.key])
 
 
@@ -66,7 +69,7 @@ def test_killed_after_the_effect_and_before_the_record_it_is_unknown_then_found_
     world, running, between
 ):
     """S10, S40, S80: kill -9 of a real worker while the payment server's answer is on its way."""
-    world.admit("refund_order", host=between.host)
+    patient(world, between)
     worker = running.worker()
     order = world.order()
     call = waiting(world, running, world.run(), order)
@@ -90,7 +93,7 @@ def test_killed_after_the_effect_and_before_the_record_it_is_unknown_then_found_
 
 def test_killed_after_the_request_was_lost_the_run_needs_people_and_nothing_is_repeated(world, running, between):
     """The worker dies and the target never did it: no machine sends again."""
-    world.admit("refund_order", host=between.host)
+    patient(world, between)
     worker = running.worker()
     order = world.order()
     call = waiting(world, running, world.run(), order)
@@ -116,7 +119,7 @@ def test_killed_after_the_request_was_lost_the_run_needs_people_and_nothing_is_r
 def test_killed_before_anything_was_sent_it_is_done_by_the_next_worker_of_the_same_name(world, running, between):
     """S10: killed while it read the target's state for the dispatch. S39: reclaimed within its lease and two seconds,
     though a worker of the same name on the same host is there."""
-    world.admit("refund_order", lambda document: document.update(timeout_ms=4000), host=between.host)
+    patient(world, between)
     worker = running.worker()
     order = world.order()
     call = waiting(world, running, world.run(), order)
@@ -132,29 +135,34 @@ def test_killed_before_anything_was_sent_it_is_done_by_the_next_worker_of_the_sa
     call = settled(world, running, call)
     assert (call.state, world.keys(order)) == ("succeeded", [call.key])
     [started_at] = Dispatch.objects.filter(call_id=call.id, kind="dispatch").values_list("started_at", flat=True)
-    assert timedelta(0) < started_at - lease_until < timedelta(seconds=2)
+    assert timedelta(0) < started_at - lease_until < timedelta(seconds=within(2))
 
 
 def test_a_step_that_kills_each_of_its_workers_stops_at_its_limit(world, running, between):
     """S35."""
-    world.admit("refund_order", host=between.host)
+    patient(world, between)
     order, run = world.order(), world.run()
     call = world.refund(run, order)
     Dispatch.objects.update(max_attempts=2)
-    running.sweep()
+    names = []
+    between.on_read = lambda visit: os.kill(running.running[names[-1]].pid, signal.SIGKILL)
     for number in range(2):
-        worker = running.worker(f"worker{number}")
-        between.on_read = lambda visit, worker=worker: os.kill(worker.pid, signal.SIGKILL)
-        running.running[f"worker{number}"].wait(20)
-    between.on_read = lambda visit: None
+        names.append(f"worker{number}")
+        running.worker(names[-1])
+        hints.wake(run.id)
+        running.running[names[-1]].wait(20)
+        running.until(sweep_expired_leases, "its lease is over")
+    running.worker("last")
+    hints.wake(run.id)
     call = settled(world, running, call)
     assert (call.state, call.answer["error"]["code"]) == ("refused", "ATTEMPTS_EXHAUSTED")
-    assert Dispatch.objects.get(call_id=call.id).status == "dead"
+    row = Dispatch.objects.get(call_id=call.id)
+    assert (row.status, row.attempts, between.reads) == ("dead", 2, 2)
 
 
 def test_stopped_past_its_lease_and_continued_nothing_of_it_is_accepted(world, running, between):
     """S37: SIGSTOP after the effect, another worker settles it, SIGCONT: the late answer is evidence."""
-    world.admit("refund_order", host=between.host)
+    patient(world, between)
     worker = running.worker()
     order = world.order()
     call = waiting(world, running, world.run(), order)
@@ -175,7 +183,7 @@ def test_stopped_past_its_lease_and_continued_nothing_of_it_is_accepted(world, r
 
 def test_stopped_before_it_sends_and_continued_too_late_it_never_sends(world, running, between):
     """The window that fences cannot close: the kernel timer does."""
-    world.admit("refund_order", host=between.host)
+    patient(world, between)
     worker = running.worker()
     order = world.order()
     call = waiting(world, running, world.run(), order)
@@ -218,7 +226,7 @@ def test_a_lost_hint_costs_two_seconds(world, running):
         took = time.monotonic() - began
     finally:
         hints._hints._failed_at = None
-    assert took < 2.5
+    assert took < within(2)
     assert world.keys(order) == [call.key]
 
 
@@ -232,9 +240,9 @@ def test_with_the_broker_gone_the_sweep_does_the_work_itself(world, running, har
     harm(running.valkey)
     began = time.monotonic()
     world.decide(call)
-    assert time.monotonic() - began < 1  # nothing in the request waits for the broker
+    assert time.monotonic() - began < within(1)  # nothing in the request waits for the broker
     call = settled(world, running, call)
-    assert time.monotonic() - began < 2.5
+    assert time.monotonic() - began < within(2)
     assert world.keys(order) == [call.key]
     if harm is freeze:
         thaw(running.valkey)

@@ -135,13 +135,27 @@ def test_tries_end_with_the_contracts_number_and_nothing_happened(world, shop, a
     assert shop.refunds == []
 
 
-def test_a_retry_is_checked_again_like_the_first_try(world, shop, approved):
+@pytest.fixture
+def slow_to_retry(world, shop):
+    """An approved refund whose second try is far away."""
+
+    def far(document):
+        document["retry"]["base_ms"] = 60_000
+
+    world.admit("refund_order", far, host=shop.target.host)
+    call = world.held()
+    world.decide(call)
+    return call
+
+
+def test_a_retry_is_checked_again_like_the_first_try(world, shop, slow_to_retry):
     turns = iter([shop.turn_away, shop.give])
     shop.refund = lambda visit: next(turns)(visit)
-    world.work(approved)
-    assert world.look(approved).state == "ready"
+    world.work(slow_to_retry)
+    assert world.look(slow_to_retry).state == "ready"
+    Dispatch.objects.filter(kind="timer").update(not_before=clock.now())
     world.publish("version: 1\nrules:\n  - {id: none, tool: '*', effect: deny}\n")
-    call = work_until_final(world, approved)
+    call = work_until_final(world, slow_to_retry)
     assert (call.state, shop.refunds) == ("refused", [])
 
 

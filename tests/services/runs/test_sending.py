@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from django.db import transaction
 
 from access.services.agents import agent_deactivate
 from access.services.people import member_change
@@ -283,6 +284,39 @@ def test_a_busy_resource_makes_the_call_wait_untried_and_its_permit_stays_ready(
     Dispatch.objects.filter(pk=waiting.pk).update(not_before=clock.now())
     world.work(second)
     assert world.keys(order) == [second.key]
+
+
+def test_whoever_waits_for_a_resource_is_told_when_it_is_free(world):
+    from runs.signals import work_waits
+
+    order = world.order()
+    first, second = world.held(order, 1_000), world.held(order, 1_000)
+    holder = Dispatch.objects.filter(call_id=first.id).first()
+    resources.take(tenant_id=row(second).tenant_id, resource=row(second).resource, dispatch_id=holder.id)
+    world.decide(second)
+    world.work(second)
+    told = []
+    work_waits.connect(lambda *, run_id, **_: told.append(run_id), weak=False, dispatch_uid="test")
+    try:
+        with transaction.atomic():
+            resources.free(holder.id)
+            assert told == []
+    finally:
+        work_waits.disconnect(dispatch_uid="test")
+    assert told == [second.run_id]
+    world.work(second)  # its time was put forward with the lease's end
+    assert world.keys(order) == [second.key]
+
+
+def test_reads_of_a_busy_resource_do_not_wait(world):
+    order, run = world.order(), world.run()
+    held = world.held(order)
+    holder = Dispatch.objects.filter(call_id=held.id).first()
+    resources.take(tenant_id=row(held).tenant_id, resource=row(held).resource, dispatch_id=holder.id)
+    calls = [world.submit(run, "get_order", {"order_id": order}) for _ in range(3)]
+    world.work(run)
+    assert {world.look(call).state for call in calls} == {"succeeded"}
+    assert ResourceLease.objects.count() == 1
 
 
 def test_two_approved_refunds_of_one_order_do_not_run_into_each_other(world):

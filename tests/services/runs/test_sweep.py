@@ -152,13 +152,16 @@ def test_rows_of_which_nobody_could_be_told_are_done_here_at_once(world, stand_a
 def test_one_turn_of_the_command_expires_consumes_and_works(world, stand_at, owner_sql):
     order = world.order()
     decided, late = world.held(order), world.held()
+    now = clock.now()
+    stand_at(now)
     world.decide(decided)
     owner_sql("UPDATE approvals_proposal SET expires_at = clearance_now() WHERE id = %s", [late.proposal_id])
-    later(stand_at, 0.2)
+    stand_at(now + timedelta(seconds=0.2))
     call_command("sweep", "--once")
     assert world.look(decided).state == "waiting"  # a worker may still be on its way to it
-    later(stand_at, 0.4)
-    call_command("sweep", "--once")
+    for turn in (1, 2):
+        stand_at(now + timedelta(seconds=turn))
+        call_command("sweep", "--once")
     assert world.look(late).state == "expired"
     assert (world.look(decided).state, world.keys(order)) == ("succeeded", [decided.key])
 

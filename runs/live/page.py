@@ -60,7 +60,7 @@ class LivePage(AsyncWebsocketConsumer):
 
     # The hub listens once for the whole process; a subscription a socket would be one more connection each.
     channel_layer_alias = "the hub listens"
-    rest_seconds = 0.05
+    rest_seconds = 0.02
 
     async def connect(self) -> None:
         self.session_key: str = self.scope["cookies"].get(settings.SESSION_COOKIE_NAME, "")

@@ -1,6 +1,7 @@
 """Rules of architecture.md that imports cannot show. Each is checked against the parsed source of the whole tree."""
 
 import ast
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -70,12 +71,14 @@ def test_relations_written_as_text_point_only_downward():
         if floor(path) != "models":
             continue
         for call in calls(tree):
-            if getattr(call.func, "attr", "") in ("ForeignKey", "OneToOneField", "ManyToManyField") and call.args:
-                target = call.args[0]
-                if isinstance(target, ast.Constant) and "." in str(target.value):
-                    app = str(target.value).split(".")[0]
-                    if order.get(app, 0) > order[path.parts[0]] or app not in order:
-                        offenders.append(f"{path}:{call.lineno} {target.value}")
+            kind = getattr(call.func, "attr", getattr(call.func, "id", ""))
+            named = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "to")]
+            if kind in ("ForeignKey", "OneToOneField", "ManyToManyField"):
+                for target in named:
+                    if isinstance(target, ast.Constant) and "." in str(target.value):
+                        app = str(target.value).split(".")[0]
+                        if order.get(app, 0) > order[path.parts[0]] or app not in order:
+                            offenders.append(f"{path}:{call.lineno} {target.value}")
     assert offenders == []
 
 
@@ -242,3 +245,15 @@ def test_no_address_of_another_host_is_loaded_by_a_page():
         for match in re.finditer(r"""(?:src|href|action)=["'](?:https?:)?//[^"']*""", path.read_text())
     ]
     assert offenders == []
+
+
+def test_what_is_vendored_says_its_version_and_licence_and_runs_without_inline_code():
+    for folder in sorted((ROOT / "static/vendor").iterdir()):
+        said = (folder / "VERSION").read_text()
+        [script] = folder.glob("*.min.js")
+        assert script.name in said
+        assert re.search(r" \d+\.\d+\.\d+ from ", said), folder
+        assert (folder / "LICENSE").read_text().strip()
+    [config] = re.findall(r"""name="htmx-config" content='([^']+)'""", (ROOT / "templates/base.html").read_text())
+    settings = json.loads(config)
+    assert (settings["includeIndicatorStyles"], settings["allowEval"]) == (False, False)

@@ -269,7 +269,7 @@ def permit_settle(*, proposal_id: UUID | str, outcome: str, detail: Mapping[str,
     proposal is closed (said of a redeemed one it moves nothing: an effect may exist); or *retry*: proven that nothing
     happened outside and the same request will be sent again, so the permit is given back, and everything is checked
     again when it is redeemed. A late word after succeeded or failed moves nothing. Secrets in `detail` are redacted
-    (E5).
+    (E5). Raises ValueError for a word that is no outcome.
     """
     if outcome not in OUTCOMES:
         raise ValueError(f"{outcome} is no outcome; use one of {', '.join(OUTCOMES)}")

@@ -115,7 +115,10 @@ class Postgres:
             exit_code = self.process.poll()
             tools.stop(self.process, (signal.SIGQUIT, 5.0), whole_group=False)
             state = "did not answer within 30 s" if exit_code is None else f"ended with exit code {exit_code}"
-            raise StackError(f"PostgreSQL {state}; its last lines ({self.log}):\n{tools.last_lines(self.log)}")
+            remedy = f"If its data is damaged and may go, delete {self.folder}; the next start makes it anew."
+            raise StackError(
+                f"PostgreSQL {state}; its last lines ({self.log}):\n{tools.last_lines(self.log)}\n{remedy}"
+            )
 
     def _answers(self, seconds: float) -> bool:
         until = time.monotonic() + seconds

@@ -20,7 +20,7 @@ NEXT_STEPS = """\
 What to do next
   1. Open {address} and sign in as the reviewer. The demo agent keeps asking for refunds.
   2. Open a proposal, read what it would change, approve or reject it. The run shows the receipt.
-  3. The payment server nobody here wrote answers at {payments}
+  3. Ask the payment server itself ({payments}) what it has refunded
      (curl -u "$(cat {key}):" {payments}/v1/refunds).
 
 Stop everything with Ctrl-C. `make up` continues with the same data. Logs: {logs}"""

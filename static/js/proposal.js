@@ -73,6 +73,9 @@
     place.hidden = false;
   }
 
+  // While a decision is on its way the bar stays: the answer belongs into it, and says what became of what was typed.
+  const deciding = () => Boolean(bar()?.querySelector("form.htmx-request"));
+
   // What was typed survives the exchange; where no field is left for it, it is shown so that it can be copied.
   function keep(next) {
     const typed = bar()?.querySelector("textarea")?.value || "";
@@ -99,7 +102,9 @@
   }
 
   document.addEventListener("htmx:oobBeforeSwap", (event) => {
-    if (event.detail.target.id === "p-act" && event.detail.shouldSwap) keep(event.detail.fragment);
+    if (event.detail.target.id !== "p-act" || !event.detail.shouldSwap) return;
+    if (deciding()) event.detail.shouldSwap = false;
+    else keep(event.detail.fragment);
   });
   document.addEventListener("htmx:wsAfterMessage", (event) => {
     if (event.target !== page()) return;
@@ -128,7 +133,8 @@
     const over = document.getElementById("p-over");
     if (!over) return;
     const parts = over.content.cloneNode(true);
-    keep(parts);
+    if (deciding()) parts.getElementById("p-act")?.remove();
+    else keep(parts);
     for (const part of [...parts.children]) document.getElementById(part.id)?.replaceWith(part);
     settled();
     repulse(page());

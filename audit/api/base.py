@@ -7,7 +7,7 @@ in config/api.
 import io
 import math
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema_field
@@ -117,10 +117,14 @@ class Moment(serializers.DateTimeField):
     def to_internal_value(self, value: Any) -> datetime:
         try:
             at = datetime.fromisoformat(value)
-        except (TypeError, ValueError):
+            if at.tzinfo is None:
+                self.fail("invalid")
+            # PostgreSQL reads no zone of 16 hours or more and none with a fraction of a second.
+            at = at.astimezone(UTC)
+        except (TypeError, ValueError, OverflowError):
             self.fail("invalid")
         # Years at the edges have no form in every zone.
-        if at.tzinfo is None or not 1970 <= at.year < 9999:
+        if not 1970 <= at.year < 9999:
             self.fail("invalid")
         return at
 

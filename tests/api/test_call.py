@@ -164,3 +164,13 @@ def test_people_read_it_and_another_agent_finds_nothing(world):
         response = other.get(asked)
         assert_described(response, "get", PATH)
         assert (response.status_code, error(response)["code"]) == (404, "NOT_FOUND")
+
+
+@pytest.mark.parametrize("call_id", ["%00", "refund%00", "a%0ab", "%ff", "-", "x" * 129])
+def test_an_id_that_no_call_can_have_reads_like_an_unknown_one(world, agent, call_id):
+    run = world.run()
+    for response in (
+        agent.get(f"runs/{run.id}/calls/{call_id}"),
+        agent.post(f"runs/{run.id}/calls/{call_id}/withdraw", {}),
+    ):
+        assert (response.status_code, error(response)["code"]) == (404, "NOT_FOUND")

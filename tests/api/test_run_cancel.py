@@ -1,5 +1,6 @@
 """POST /api/v1/runs/{run_id}/cancel."""
 
+from runs.models import Event
 from tests.api.client import AgentClient, browser, error
 from tests.api.openapi import assert_described
 from tests.support import factories
@@ -24,6 +25,15 @@ def test_an_operator_cancels_it_from_the_browser(world):
     operator = browser(factories.person(world.tenant, ["operator"]))
     response = operator.post(f"/api/v1/runs/{run.id}/cancel", {}, content_type="application/json")
     assert (response.status_code, response.json()["state"]) == (200, "cancelled")
+
+
+def test_a_reason_that_no_database_keeps_stops_nobody_from_stopping(world):
+    run = world.run()
+    operator = browser(factories.person(world.tenant, ["operator"]))
+    response = operator.post(f"/runs/{run.id}/cancel/", {"reason": "wrong\0 order"})
+    assert response.status_code == 302
+    [asked] = Event.objects.filter(run_id=run.id, kind="cancel_asked")
+    assert asked.body["reason"] == "wrong order"
 
 
 def test_a_reviewer_may_not_and_another_agent_finds_nothing(world):

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import pytest
 from django.test import Client
 
 from audit.core.entry import utc_text
@@ -44,6 +45,18 @@ def test_opening_twice_with_one_reference_gives_one_run(world, agent):
     assert_described(other, "post", "/api/v1/runs")
 
 
+@pytest.mark.parametrize(
+    ("deadline", "kept"),
+    [
+        ("2099-12-31T12:00:00+23:59", "2099-12-30T12:01:00Z"),
+        ("2099-12-31T00:00:00+00:00:30.5", "2099-12-30T23:59:29.500000Z"),
+    ],
+)
+def test_a_deadline_in_a_zone_that_the_database_cannot_read_is_kept_in_utc(agent, deadline, kept):
+    response = agent.post("runs", {"title": "Refund", "deadline": deadline})
+    assert (response.status_code, response.json()["deadline"]) == (201, kept)
+
+
 def test_a_deadline_is_kept_and_one_that_has_passed_is_refused(agent, world):
     later = clock.now() + timedelta(hours=1)
     run = agent.post("runs", {"title": "Refund", "deadline": later.isoformat()}).json()
@@ -63,6 +76,7 @@ def test_another_shape_is_refused_by_name(agent, subtests):
         ({"title": "x", "deadline": "2031-01-01T00:00:00"}, [], [], ["deadline"]),
         ({"title": "x", "deadline": 1900000000}, [], [], ["deadline"]),
         ({"title": "x", "deadline": "0001-01-01T00:00:00+14:00"}, [], [], ["deadline"]),
+        ({"title": "x", "deadline": "9998-12-31T23:59:59-23:59"}, [], [], ["deadline"]),
         ({"title": "x", "client_ref": None}, [], [], ["client_ref"]),
     ]
     for body, missing, unknown, wrong in cases:

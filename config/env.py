@@ -71,5 +71,7 @@ def database(name: str, *, pool_max: int | None) -> dict[str, Any]:
         "PORT": str(query.pop("port", "") or parts.port or ""),
         "OPTIONS": options,
         "CONN_MAX_AGE": 0,
-        "CONN_HEALTH_CHECKS": False,
+        # A pool keeps connections that a restart of the server has ended: without a look at each as it is handed out,
+        # as many requests would fail afterwards as it holds.
+        "CONN_HEALTH_CHECKS": pool_max is not None,
     }

@@ -4,15 +4,17 @@ Never a stack trace, never silence. Under /api/ the same refusals are E3's JSON.
 """
 
 import logging
+import sys
 from http import HTTPStatus
 from typing import cast
 
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.template.loader import render_to_string
 
 from access.web.requests import PageRequest, sign_in_address
-from audit.core.refusal import Forbidden, Invalid, NotFound, Refusal, Unauthenticated
-from config.api.errors import error_of, headers_of
+from audit.core.refusal import Forbidden, Invalid, NotFound, Refusal, Unauthenticated, Unavailable
+from config.api.errors import database_silent, error_of, headers_of
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +64,15 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponseBa
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    """500: needs no database, no session and no context, because one of them may be what broke."""
+    """500: needs no database, no session and no context, because one of them may be what broke.
+
+    A database that does not answer is no fault of the request, wherever it was noticed first: 503, try again.
+    """
+    if isinstance(sys.exc_info()[1], (OperationalError, InterfaceError)):
+        if request.path.startswith("/api/"):
+            return refusal_response(request, database_silent())
+        sentence = "The database does not answer. Try again in a moment, and look first how far this got."
+        return refusal_response(request, Unavailable(sentence, outcome="unknown"))
     if request.headers.get("HX-Request"):
         headers = {"HX-Retarget": "#problem", "HX-Reswap": "innerHTML"}
         return HttpResponse(render_to_string("errors/500.html#sentence"), status=500, headers=headers)

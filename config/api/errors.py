@@ -84,13 +84,17 @@ def as_refusal(exc: Exception) -> Refusal | None:
         case OperationalError() | InterfaceError():
             # What was begun may or may not have been committed; repeating with the same ids is how to find out.
             logger.warning("The database did not answer: %s", exc)
-            return Unavailable(
-                "The database does not answer. Send the same request again; equal ids are recognised.",
-                outcome="unknown",
-            )
+            return database_silent()
         case drf.APIException():
             return Refusal("The request was refused.", code=str(exc.default_code).upper(), status=exc.status_code)
     return None
+
+
+def database_silent() -> Refusal:
+    """503: the database did not answer somewhere on the way."""
+    return Unavailable(
+        "The database does not answer. Send the same request again; equal ids are recognised.", outcome="unknown"
+    )
 
 
 def fault(reference: str) -> Refusal:

@@ -19,7 +19,9 @@ def own_broker(folder: Path) -> Iterator[tuple[Valkey, Celery]]:
     valkey = start_valkey(folder)
     app = Celery("clearance-test", set_as_current=False)
     app.conf.update({**settings.CELERY, "broker_url": valkey.url})
-    layers = {"default": {**settings.CHANNEL_LAYERS["default"], "CONFIG": {"hosts": [valkey.url], "prefix": "clearance"}}}
+    layers = {
+        "default": {**settings.CHANNEL_LAYERS["default"], "CONFIG": {"hosts": [valkey.url], "prefix": "clearance"}}
+    }
     try:
         with override_settings(CHANNEL_LAYERS=layers):
             yield valkey, app

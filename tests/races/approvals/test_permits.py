@@ -15,6 +15,7 @@ from approvals.services.proposal import proposal_withdraw
 from audit.core.refusal import Conflict
 from audit.selectors.entries import EntryFilters, entries_page
 from tests.core.approvals.documents import refund_document
+from tests.races.approvals.test_decisions import in_thread, waiting_for_a_lock
 from tests.support import factories
 from tests.support.approvals import DENYING, POLICY
 
@@ -99,6 +100,22 @@ def test_nothing_is_redeemed_on_a_policy_that_was_replaced_before_the_redeeming_
             assert redeemed_at[str(held[i].id)] <= published.published_at
         else:
             assert (answers[i].kind, answers[i].code) == ("refused", "DENIED")
+
+
+def test_a_publisher_waits_for_a_judgement_that_has_not_committed_yet(acme, owner_sql):
+    """The same without luck: redeemed and not committed, published, committed, in force."""
+    held, later = acme.hold(), acme.hold(200)
+    acme.decide(held)
+    acme.decide(later)
+    admin = acme.tenant.admin.actor
+    with transaction.atomic():
+        assert isinstance(acme.redeem(held), Redeemed)
+        thread, results = in_thread(lambda: policy_publish(actor=admin, source=DENYING, based_on=1))
+        assert waiting_for_a_lock(owner_sql)
+        assert results == []
+    thread.join()
+    assert results[0].number == 2
+    assert acme.redeem(later).code == "DENIED"
 
 
 def test_a_decider_who_leaves_meanwhile_is_either_counted_or_not_but_never_half(acme, race):

@@ -1,17 +1,20 @@
 """Twenty at once on real PostgreSQL: one sequence, one claim, one resource."""
 
 import json
+import threading
+import time
 import uuid
 from datetime import timedelta
 
+import pytest
 from django.db import connection, transaction
 
 from audit.store import clock
 from runs.core.kinds import EventKind as K
 from runs.models import Dispatch, Event, Run
 from runs.store import claims, resources
-from runs.store.append import SequenceLost, append, lock_run
-from tests.support.histories import SYSTEM, TENANT, add, new_run, propose
+from runs.store.append import FenceLost, Guard, SequenceLost, append, lock_run
+from tests.support.histories import SYSTEM, TENANT, add, allowed, new_run, propose
 
 
 def test_twenty_appends_at_one_sequence_and_one_is_taken(committed_db, race):
@@ -102,18 +105,16 @@ def test_a_resource_is_one_in_its_tenant_and_free_again_after_its_holder(committ
     assert resources.take(tenant_id=TENANT, resource="order:1", dispatch_id=second)
 
 
-def test_a_lease_is_judged_after_the_heads_lock_was_granted_not_before(committed_db, race):
-    """A worker that waits for the head longer than its lease holds is refused (data rules 2 and 11)."""
-    import threading
-    import time
-
-    from runs.store.append import FenceLost, Guard
-    from tests.support.histories import allowed
-
+@pytest.mark.parametrize("waits_in", ["lock_run", "runs_append"])
+def test_a_lease_is_judged_after_the_heads_lock_was_granted_not_before(committed_db, race, waits_in):
+    """A worker that waits for the head longer than its lease holds is refused (data rules 2 and 11): in the statement
+    that loads the run, and in the SQL function."""
     run_id = new_run()
     propose(run_id)
-    claim = claims.claim_next(worker="w", run_id=run_id, lease_ms=400)
+    claim = claims.claim_next(worker="w", run_id=run_id, lease_ms=2000)
     assert claim is not None
+    with transaction.atomic():
+        loaded = lock_run(run_id)
     locked = threading.Event()
 
     def one(n):
@@ -121,12 +122,17 @@ def test_a_lease_is_judged_after_the_heads_lock_was_granted_not_before(committed
             with transaction.atomic():
                 lock_run(run_id)
                 locked.set()
-                time.sleep(0.8)
+                time.sleep((claim.lease_until - clock.now()).total_seconds() + 0.3)
             return "held"
         locked.wait(5)
         assert clock.now() < claim.lease_until - timedelta(milliseconds=100)
+        guard = Guard(claim.id, claim.fence)
         try:
-            add(run_id, allowed(), guard=Guard(claim.id, claim.fence))
+            if waits_in == "lock_run":
+                add(run_id, allowed(), guard=guard)
+            else:
+                with transaction.atomic():
+                    append(loaded, [allowed()], actor=SYSTEM, guard=guard)
         except FenceLost:
             return "refused"
         return "accepted"

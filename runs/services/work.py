@@ -15,6 +15,7 @@ from audit.core.jsondoor import Json
 from audit.core.refusal import Conflict, Refusal
 from runs.core.reducer import CallMachine
 from runs.models import Call, Run
+from runs.selectors.history import folded
 from runs.store.append import Guard, Loaded
 from runs.store.claims import Claim, system_actor
 
@@ -104,15 +105,32 @@ class Work(Job):
 
     @classmethod
     def verified(cls, job: Job) -> Self:
-        """Verify and read. Raises Conflict (DIGEST_MISMATCH, CALL_DAMAGED, CONTRACT_ALTERED): stored rows were edited,
-        so nothing is sent on them (S84)."""
+        """Verify and read. Raises Conflict (DIGEST_MISMATCH, CALL_DAMAGED, CALL_ALTERED, CONTRACT_ALTERED): stored rows
+        were edited, so nothing is sent on them (S84).
+
+        The bytes are hashed again, and what the row says beside them must be what they say. An owner who edits bytes
+        and digest in step, or the key, is seen by the run's history, which names both as they were proposed.
+        """
         call = job.call
+        facts = check_call_bytes(bytes(call.canonical), call.digest)
+        proposed = folded(job.run).calls.get(call.call_id)
+        acting_user = str(job.run.acting_user_id or "")
+        if (
+            proposed is None
+            or (proposed.digest, proposed.key) != (call.digest, call.key)
+            or (facts.tool, facts.contract_version, facts.target) != (call.tool, call.contract_version, call.target)
+            or facts.acting_user != acting_user
+        ):
+            raise Conflict(
+                "The stored call is not the one that the run's history tells of, so nothing is done with it. The agent "
+                "has to ask again under a new call id; tell an operator.",
+                code="CALL_ALTERED",
+            )
         admitted = contract_version(call.tenant_id, call.tool, call.contract_version)
         if admitted is None:
             raise Conflict(
                 f"Version {call.contract_version} of {call.tool} is not there any more.", code="CONTRACT_ALTERED"
             )
-        facts = check_call_bytes(bytes(call.canonical), call.digest)
         return cls(
             claim=job.claim,
             run=job.run,

@@ -6,11 +6,11 @@ from approvals.core.boundary import boundary_for
 from approvals.services.judge import call_judge
 from audit.core.refusal import Forbidden, Refusal
 from audit.services.record import audit_record
-from runs.core import leases
 from runs.core.kinds import CallState
 from runs.core.kinds import EventKind as K
-from runs.services.dispatch import Observed, dispatch_hold, dispatch_read_state
-from runs.services.refusing import dispatch_refuse, dispatch_refuse_in, dispatch_try_again, dispatch_unreachable
+from runs.services.dispatch import Observed, dispatch_hold
+from runs.services.observing import dispatch_observe
+from runs.services.refusing import dispatch_refuse, dispatch_refuse_in
 from runs.services.work import Gone, Job, Work
 from runs.store import claims
 from runs.store.append import append, lock_run
@@ -31,14 +31,8 @@ def evaluate_call(*, claim: Claim) -> None:
     except Refusal as refusal:
         dispatch_refuse(job=job, refusal=refusal)
         return
-    timing = leases.timing(work.contract.timeout_ms)
-    if not claims.extend(claim, lease_until=leases.after(claim.claimed_at, timing.lease_ms)):
-        return
-    try:
-        observed = dispatch_read_state(work=work)
-    except Refusal as refusal:
-        if not dispatch_try_again(work=work, refusal=refusal):
-            dispatch_refuse(job=work, refusal=dispatch_unreachable(refusal=refusal))
+    observed = dispatch_observe(work=work)
+    if observed is None:
         return
     try:
         _judge(work, observed)

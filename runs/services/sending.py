@@ -23,9 +23,10 @@ from runs.core import leases
 from runs.core.kinds import CallState
 from runs.core.kinds import EventKind as K
 from runs.core.reducer import CallMachine
-from runs.services.dispatch import Observed, dispatch_held_in, dispatch_hold, dispatch_read_state, dispatch_send
+from runs.services.dispatch import Observed, dispatch_held_in, dispatch_hold, dispatch_send
+from runs.services.observing import dispatch_observe
 from runs.services.recording import dispatch_record
-from runs.services.refusing import dispatch_refuse, dispatch_refuse_in, dispatch_try_again, dispatch_unreachable
+from runs.services.refusing import dispatch_refuse, dispatch_refuse_in, dispatch_try_again
 from runs.services.work import Gone, Job, Work
 from runs.store import claims, resources
 from runs.store.append import FenceLost, Loaded, append, lock_run
@@ -53,17 +54,11 @@ def dispatch_call(*, claim: Claim) -> None:
     except Refusal as refusal:
         dispatch_refuse(job=job, refusal=refusal)
         return
-    timing = leases.timing(work.contract.timeout_ms)
-    if not claims.extend(claim, lease_until=leases.after(claim.claimed_at, timing.lease_ms)):
-        return
     if resources.is_held(tenant_id=work.call.tenant_id, resource=work.resource):
         _wait_for_resource(work)
         return
-    try:
-        observed = dispatch_read_state(work=work)
-    except Refusal as refusal:
-        if not dispatch_try_again(work=work, refusal=refusal):
-            dispatch_refuse(job=work, refusal=dispatch_unreachable(refusal=refusal))
+    observed = dispatch_observe(work=work)
+    if observed is None:
         return
     try:
         deadline = _start(work, observed)

@@ -1,14 +1,15 @@
 """Is a proposal still the one that was made? Asked before its bytes are shown, decided or dispatched (A1, S84).
 
 The digest is recomputed from the stored bytes, and what the row says beside them must be what the bytes say. An owner
-who edits bytes *and* digest is caught by what was written elsewhere: the audit entry of the proposal's making, the
-decisions of the round (append-only), the permit, and at dispatch the call's own row in runs.
+who edits bytes *and* digest is caught by what was written elsewhere: the audit entries of the proposal's making and of
+its round, the decisions of the round (append-only), the permit, and at dispatch the call's own row in runs.
 What this cannot see: an owner who edits all of those in step. The seals of the audit log are for that.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from approvals.core.contract_types import Contract
 from approvals.core.digest import CallFacts, check_call_bytes, parse_snapshot, snapshot_hash
@@ -19,10 +20,12 @@ from approvals.selectors.deciders import requires_of
 from audit.core.entry import utc_text
 from audit.core.jsondoor import Json, open_json
 from audit.core.refusal import Conflict, Refusal
-from audit.selectors.entries import EntryFilters, entries_page
+from audit.selectors.entries import EntryFilters, details_owed, entries_page
 
 HELD = "proposal.held"
 """The audit action that a proposal's making is recorded under."""
+ASKED_AGAIN = "proposal.asked_again"
+"""The one of every later round."""
 
 _STORED_LIMIT = 8 * 1_048_576
 _STORED_MEMBERS = 200_000
@@ -107,21 +110,56 @@ def _facts(proposal: Proposal) -> CallFacts:
 
 
 def _compare_with_log(proposal: Proposal) -> None:
-    """The entry of the proposal's making names its digest and deadline; it is written in the same transaction."""
-    made = EntryFilters(
-        action=HELD,
+    """What the entries of its making and of its current round say, each written in the same transaction as the row."""
+    made = _logged(proposal, HELD, round_=None)
+    if made is None:
+        raise Altered("audit")
+    if made.get("digest") != proposal.digest:
+        raise Altered("digest")
+    # Entries of before there was such a member say nothing about it.
+    if made.get("parties", parties_of(proposal)) != parties_of(proposal):
+        raise Altered("parties")
+    # A next round may shorten the time and never lengthens it. The texts sort as the times do.
+    if str(made.get("expires_at", "")) < utc_text(proposal.expires_at):
+        raise Altered("expires_at")
+    if proposal.round == 1:
+        asked, seen = made, made.get("snapshot")
+    else:
+        again = _logged(proposal, ASKED_AGAIN, round_=proposal.round)
+        if again is None:
+            raise Altered("round")
+        asked, seen = again, (again.get("snapshot") or {}).get("now")
+    if seen != proposal.snapshot_hash:
+        raise Altered("snapshot")
+    if asked.get("requires") != proposal.requires:
+        raise Altered("requires")
+
+
+def parties_of(proposal: Proposal) -> dict[str, str]:
+    """Whose call it is, and under which contract: what self-approval is judged by and what is sent (A9, R10)."""
+    return {
+        "agent": str(proposal.agent_id),
+        "owner": str(proposal.agent_owner_id or ""),
+        "session": str(proposal.token_session_id or ""),
+        "contract": str(proposal.tool_version_id),
+    }
+
+
+def _logged(proposal: Proposal, action: str, *, round_: int | None) -> Mapping[str, Any] | None:
+    """The detail of the proposal's entry with that action (and round), or None."""
+    filters = EntryFilters(
+        action=action,
         verdict="ok",
         run_id=str(proposal.run_id),
         call_id=proposal.call_id,
         # Narrows the search to the months it can stand in.
         since=proposal.created_at - timedelta(hours=1),
     )
-    entries = [e for e in entries_page(str(proposal.tenant_id), made) if e.object_id == str(proposal.pk)]
-    if not entries:
-        raise Altered("audit")
-    logged = entries[-1].detail
-    if logged.get("digest") != proposal.digest:
-        raise Altered("digest")
-    # A next round may shorten the time and never lengthens it. The texts sort as the times do.
-    if str(logged.get("expires_at", "")) < utc_text(proposal.expires_at):
-        raise Altered("expires_at")
+    tenant_id, object_id = str(proposal.tenant_id), str(proposal.pk)
+    details = [entry.detail for entry in entries_page(tenant_id, filters) if entry.object_id == object_id]
+    if round_ is not None:
+        # Taking an approval back works while no entry can be written (S69); until it is paid it stands among the owed.
+        details = [detail for detail in details if detail.get("round") == round_] or [
+            detail for detail in details_owed(tenant_id, object_id, action) if detail.get("round") == round_
+        ]
+    return details[-1] if details else None

@@ -17,7 +17,7 @@ from approvals.core.digest import check_call_bytes, snapshot_bytes, snapshot_has
 from approvals.core.policy import Verdict
 from approvals.core.present import primary_money
 from approvals.models import Proposal
-from approvals.selectors.bound import HELD, Altered, read_bound
+from approvals.selectors.bound import HELD, Altered, parties_of, read_bound
 from approvals.selectors.catalogue import contract_of
 from approvals.selectors.proposals import earlier_rejection
 from approvals.selectors.standing import WAITING, visible_proposals
@@ -153,7 +153,7 @@ def proposal_hold(
         detail={
             "digest": digest, "expires_at": expires_at, "snapshot": proposal.snapshot_hash, "key": key,
             "rule": proposal.rule_id, "policy": proposal.policy_number, "requires": proposal.requires,
-            "sentence": rounds.logged_sentence(contract, facts, state),
+            "parties": parties_of(proposal), "sentence": rounds.logged_sentence(contract, facts, state),
         },
         **rounds.audited(proposal),
     )  # fmt: skip

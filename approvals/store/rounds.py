@@ -13,7 +13,7 @@ from approvals.core.policy import Verdict
 from approvals.core.present import hides_anything, sentence_text
 from approvals.core.rounds import both_hold, expiry_after
 from approvals.models import Proposal
-from approvals.selectors.bound import Bound
+from approvals.selectors.bound import ASKED_AGAIN, Bound
 from approvals.selectors.deciders import people_who_can_decide, requires_of
 from approvals.store.rows import change, resolve, void_permit
 from audit.core.actor import Actor
@@ -150,7 +150,7 @@ def open_next_round(
     )
     record(
         actor=actor,
-        action="proposal.asked_again",
+        action=ASKED_AGAIN,
         detail={
             "round": proposal.round, "code": because.code, "because": because.message,
             "snapshot": {"before": before, "now": proposal.snapshot_hash}, "rule": proposal.rule_id,

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from audit.models import Entry
+from audit.models import Entry, Owed
 
 PAGE = 50
 """Entries a page."""
@@ -60,6 +60,12 @@ def entries_for_object(tenant_id: str, object_type: str, object_id: str) -> list
     """The history of one thing, oldest first."""
     found = Entry.objects.filter(tenant_id=tenant_id, object_type=object_type, object_id=object_id)
     return list(reversed(_rows(found.order_by("-at", "-id")[:OF_ONE_OBJECT])))
+
+
+def details_owed(tenant_id: str, object_id: str, action: str) -> list[dict[str, Any]]:
+    """The details of entries that could not be written yet, newest first: the deed stands and its entry follows."""
+    owed = Owed.objects.filter(entry__tenant_id=tenant_id, entry__object_id=object_id, entry__action=action)
+    return [row.entry["detail"] for row in owed.order_by("-id")[:OF_ONE_OBJECT]]
 
 
 def entries_page(

@@ -6,9 +6,10 @@ from datetime import timedelta
 import pytest
 
 from approvals.selectors.proposals import inbox, proposal_detail, rows_by_id
+from approvals.services.permit import permit_revoke
 from audit.core.refusal import Conflict
 from audit.selectors.entries import EntryFilters, entries_page
-from tests.support.approvals import asking, edit_as_owner
+from tests.support.approvals import STATE, asking, edit_as_owner
 
 
 def other_bytes(acme):
@@ -23,6 +24,7 @@ def edits(acme):
     in_bytes = f"canonical = '\\x{canonical.hex()}'::bytea"
     snapshot = b'{"state":{"amount":1,"currency":"AUD","customer":"Anna Berg","left":1,"refunded":0}}'
     in_snapshot = f"snapshot = '\\x{snapshot.hex()}'::bytea"
+    leads = '[{"group": "leads", "count": 1}]'
     return {
         "bytes": in_bytes,
         "bytes and digest": f"{in_bytes}, digest = '{digest}'",
@@ -32,7 +34,12 @@ def edits(acme):
         "acting user": "acting_user_id = NULL",
         "snapshot": in_snapshot,
         "deadline": "expires_at = expires_at + interval '1 hour'",
-        "who must approve": """requires = '[{"group": "leads", "count": 1}]'""",
+        "snapshot and hash": f"{in_snapshot}, snapshot_hash = '{hashlib.sha256(snapshot).hexdigest()}'",
+        "who must approve": f"requires = '{leads}'",
+        "who must approve and why": f"requires = '{leads}', why = jsonb_set(why, '{{verdict,approvers}}', '{leads}')",
+        "owner of the agent": "agent_owner_id = NULL",
+        "agent": "agent_id = gen_random_uuid()",
+        "session": "token_session_id = NULL",
         "why": "why = '{}'",
         "not JSON at all": "canonical = '\\x00ff'::bytea",
         "lone surrogate": r"""canonical = '{"a":"\\ud800"}'::bytea""",
@@ -40,8 +47,9 @@ def edits(acme):
 
 
 KINDS = [
-    "bytes", "bytes and digest", "digest", "tool", "target", "acting user", "snapshot", "deadline",
-    "who must approve", "why", "not JSON at all", "lone surrogate",
+    "bytes", "bytes and digest", "digest", "tool", "target", "acting user", "snapshot", "snapshot and hash", "deadline",
+    "who must approve", "who must approve and why", "owner of the agent", "agent", "session", "why", "not JSON at all",
+    "lone surrogate",
 ]  # fmt: skip
 
 
@@ -87,6 +95,32 @@ def test_a_row_altered_after_the_approval_is_not_executed(acme_committed, alter,
     assert (answer.kind, answer.code) == ("refused", "PROPOSAL_ALTERED")
     assert proposal_detail(acme.mara.actor, held.id).afterwards.permit == "void"
     assert acme.redeem(held, canonical=canonical, digest=digest).kind == "refused"
+
+
+@pytest.mark.parametrize("kind", ["snapshot and hash", "who must approve and why"])
+def test_a_later_round_is_held_against_its_own_entry(acme_committed, alter, kind):
+    acme = acme_committed
+    held = acme.hold()
+    acme.decide(held)
+    assert acme.redeem(held, state=STATE | {"refunded": 100, "left": 11900}).kind == "ask_again"
+    assert proposal_detail(acme.mara.actor, held.id).tampered == ""
+    alter(held, kind)
+    assert "not the one that was made" in proposal_detail(acme.mara.actor, held.id).tampered
+    with pytest.raises(Conflict) as caught:
+        acme.decide(held)
+    assert caught.value.code == "PROPOSAL_ALTERED"
+
+
+def test_a_round_whose_entry_is_owed_is_not_taken_for_an_altered_one(acme_committed, alter, owner_sql):
+    """An approval is taken back while no entry can be written (S69); the entry is among the owed."""
+    acme = acme_committed
+    held = acme.hold()
+    acme.decide(held)
+    owner_sql("REVOKE INSERT ON audit_entry FROM clr_app")
+    permit_revoke(actor=acme.mara.actor, proposal_id=held.id, reason="Wrong order.")
+    assert proposal_detail(acme.mara.actor, held.id).tampered == ""
+    alter(held, "snapshot and hash")
+    assert proposal_detail(acme.mara.actor, held.id).tampered
 
 
 def test_proposal_and_call_edited_in_step_still_differ_from_what_was_decided(acme_committed, alter):

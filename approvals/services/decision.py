@@ -110,9 +110,11 @@ def _check_open(proposal: Proposal, votes: list[Decision], now: datetime) -> Non
             detail={"expires_at": proposal.expires_at.isoformat()},
         )
     if proposal.status != "pending":
+        # Votes stand where it was approved, and taken back before it was sent.
+        before = "before it was executed" if votes else "before anybody decided"
         words = {
-            "withdrawn": "The agent took this back before anybody decided",
-            "cancelled": "The run was cancelled before anybody decided",
+            "withdrawn": f"The agent took this back {before}",
+            "cancelled": f"The run was cancelled {before}",
             "superseded": "An edited revision took the place of this",
             "refused": "This was refused when it was judged again",
         }

@@ -313,6 +313,15 @@ def test_a_closed_proposal_says_how_it_was_closed(acme):
     assert (caught.value.code, caught.value.detail) == ("CLOSED", {"status": "withdrawn"})
 
 
+def test_what_was_approved_and_then_taken_back_is_not_called_undecided(acme):
+    held = acme.hold()
+    acme.decide(held)
+    with transaction.atomic():
+        proposal_withdraw(actor=acme.actor, run_id=held.run_id, call_id=held.call_id)
+    with pytest.raises(Conflict, match="The agent took this back before it was executed; nothing ran"):
+        acme.decide(held, "reject")
+
+
 def test_without_its_audit_entry_there_is_no_decision(acme_committed, owner_sql):
     held = acme_committed.hold()
     owner_sql("REVOKE INSERT ON audit_entry FROM clr_app")

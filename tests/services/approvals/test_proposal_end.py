@@ -9,6 +9,7 @@ from django.db import transaction
 from approvals.selectors.proposals import inbox, proposal_detail, rows_by_id
 from approvals.services.proposal import proposal_cancel_for_run, proposal_expire_due, proposal_withdraw
 from approvals.services.resolution import resolutions_open
+from approvals.store.rows import overdue
 from audit.core.refusal import Conflict
 from audit.selectors.entries import EntryFilters, entries_for_object, entries_page
 from tests.support.approvals import edit_as_owner
@@ -141,6 +142,24 @@ def test_what_was_redeemed_in_time_never_expires(acme_committed, stand_at):
     acme.decide(held)
     acme.redeem(held)
     stand_at(held.row.expires_at + timedelta(days=1))
+    assert proposal_expire_due() == 0
+    assert proposal_detail(acme.mara.actor, held.id).status == "granted"
+
+
+def test_what_is_redeemed_between_the_sweeps_look_and_its_lock_does_not_expire(acme_committed, stand_at, monkeypatch):
+    acme = acme_committed
+    held = acme.hold()
+    acme.decide(held)
+
+    def look_then_lose_the_race(limit):
+        found = overdue(limit)
+        stand_at(held.row.expires_at - timedelta(milliseconds=1))
+        acme.redeem(held)
+        stand_at(held.row.expires_at)
+        return found
+
+    monkeypatch.setattr("approvals.services.proposal.overdue", look_then_lose_the_race)
+    stand_at(held.row.expires_at)
     assert proposal_expire_due() == 0
     assert proposal_detail(acme.mara.actor, held.id).status == "granted"
 

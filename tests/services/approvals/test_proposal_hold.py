@@ -88,7 +88,8 @@ def test_holding_again_after_the_deadline_gives_an_expired_one(acme_committed, s
     stand_at(held.row.expires_at)
     again = acme.hold(run_id=held.run_id, call_id=held.call_id)
     assert (again.id, again.row.status, again.row.round) == (held.id, "expired", 1)
-    assert [row.kind for row in resolutions_open(run_id=held.run_id)] == ["expired"]
+    [row] = resolutions_open(run_id=held.run_id)
+    assert (row.kind, row.by["reason"]) == ("expired", "Nobody decided in time; silence never approves.")
 
 
 @pytest.mark.parametrize("end", ["reject", "redeem"])

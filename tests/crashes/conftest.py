@@ -1,0 +1,3 @@
+from tests.support.world_fixtures import payments, world
+
+__all__ = ["payments", "world"]

@@ -106,7 +106,7 @@ def audit_refused(
 
 @contextmanager
 def audit_refusals(*, actor: Actor, action: str, object_type: str, object_id: object, **rest: Any) -> Iterator[None]:
-    """A transaction around a change; a `Refusal` that leaves it rolls it back, is recorded and goes on.
+    """A transaction around a change; a `Refusal` that leaves it rolls it back, is recorded and raised again.
 
     Must be the outermost transaction: inside another one the entry would roll back with it.
     """

@@ -31,6 +31,8 @@ class Without:
 
     def __init__(self, finder):
         self.finder = finder
+        # Versions of installed packages are asked for by this name.
+        self.find_distributions = getattr(finder, "find_distributions", lambda *_: ())
 
     def find_spec(self, name, path=None, target=None):
         return None if name.partition(".")[0] in refused else self.finder.find_spec(name, path, target)

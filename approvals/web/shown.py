@@ -71,6 +71,8 @@ class ProposalShown:
     closed: str
     closed_at: datetime | None
     closed_rest: str
+    # The call is closed and nothing ran: what stands under it would have changed, and does not.
+    never: bool = False
     over: "ProposalShown | None" = None
     sig: Mapping[str, str] = field(default_factory=dict)
 
@@ -116,6 +118,7 @@ def _shown(detail: Detail) -> ProposalShown:
         closed=closed,
         closed_at=closed_at,
         closed_rest=closed_rest,
+        never=detail.status not in ("pending", "granted") or detail.afterwards.outcome in ("refused", "failed"),
     )
     sig = _signatures(shown)
     return replace(shown, sig=sig, state=_signature(sig))
@@ -199,7 +202,7 @@ def _signatures(shown: ProposalShown) -> dict[str, str]:
         # "5 seconds ago" is no news three seconds later.
         "notices": [notice for notice in shown.notices if notice.href is None or "second" not in notice.text],
         "outcome": shown.steps,
-        "effect": (shown.compare, shown.moved, detail.content and detail.content.effect.read_at),
+        "effect": (shown.never, shown.compare, shown.moved, detail.content and detail.content.effect.read_at),
         "people": (detail.round, people.words, people.votes, people.reason, people.may_decide),
         "act": (
             people.may_decide,

@@ -19,6 +19,7 @@ _EMPTY = {
     "all": ("Nothing waits", "No agent is waiting for people."),
     "decided": ("Nothing was decided yet", "Approved, rejected and expired proposals are kept here."),
 }
+_NO_REVIEWER = ("You are not asked to decide", "Reviewers decide. What waits for them stands under All.")
 _NOT_FOUND = ("Nothing fits", "Search for something else, or look in another view.")
 _WORDS = {"mine": "Mine", "all": "All", "decided": "Decided"}
 
@@ -92,11 +93,14 @@ class Listing:
     more: str = ""
     fresh: int = 0
     problem: str = ""
+    decides: bool = True
     tabs: list[Tab] = field(default_factory=list)
 
     @property
     def empty(self) -> tuple[str, str]:
         """Heading and sentence for a list without rows."""
+        if self.view == "mine" and not self.decides:
+            return _NO_REVIEWER
         return _NOT_FOUND if self.q else _EMPTY[self.view]
 
     @property
@@ -167,6 +171,7 @@ def _listing(actor: Actor, page: InboxPage, q: str) -> Listing:
         now=page.now,
         strips=[_strip(row, page.view) for row in page.rows],
         counts_of=counts,
+        decides=actor.has_role("reviewer"),
         here=_address(page.view, q),
         more=_address(page.view, q, page.next) if page.next else "",
         tabs=[

@@ -74,7 +74,8 @@
   }
 
   // While a decision is on its way the bar stays: the answer belongs into it, and says what became of what was typed.
-  const deciding = () => Boolean(bar()?.querySelector("form.htmx-request"));
+  // So does the form to sign in again: somebody may be typing a password into it.
+  const deciding = () => Boolean(bar()?.querySelector('form.htmx-request, input[type="password"]'));
 
   // What was typed survives the exchange; where no field is left for it, it is shown so that it can be copied.
   function keep(next) {

@@ -139,13 +139,44 @@ def test_a_session_that_ended_keeps_the_typed_reason_over_signing_in_again(actin
     act = page.locator("#p-act")
     expect(act).to_contain_text("Your session had ended, so nothing was decided.")
     email, password = acting.stack.person("reviewer")
+    page.wait_for_timeout(FRESH)
     act.locator("input[name=username]").fill(email)
     act.locator("input[name=password]").fill(password)
-    page.wait_for_timeout(FRESH)
     act.locator("button[type=submit]").click()
     expect(page.locator("#p-reason")).to_have_value("typed with care")
     expect(page.locator("#p-head .tag")).to_contain_text("Waiting")
     assert page.evaluate("document.body.dataset.zone") == "Australia/Sydney"
+
+
+def test_the_form_to_sign_in_again_stays_while_the_page_is_told_news(acting, mara):
+    asked = acting.refund()
+    page = mara(asked)
+    page.fill("#p-reason", "typed with care")
+    page.context.clear_cookies(name="sessionid")
+    page.click("#p-approve")
+    act = page.locator("#p-act")
+    expect(act).to_contain_text("Your session had ended")
+    page.wait_for_timeout(FRESH)
+    act.locator("input[name=password]").fill("half of a passw")
+    acting.decide(asked, "reject", "somebody else was faster")
+    expect(page.locator("#p-head .tag")).to_have_text("Rejected", timeout=15_000)
+    expect(act.locator("input[name=password]")).to_have_value("half of a passw")
+
+
+def test_a_rejection_whose_answer_is_slower_than_the_news_of_it_is_not_called_unsent(acting, mara):
+    page = mara(acting.refund())
+
+    def late(route):
+        answer = route.fetch()
+        time.sleep(1.5)  # the socket tells of the decision meanwhile
+        route.fulfill(response=answer)
+
+    page.route("**/decide/", late)
+    page.fill("#p-reason", "not our parcel")
+    page.click("#p-reject")
+    expect(page.locator("#p-act")).to_contain_text("Rejected by", timeout=15_000)
+    expect(page.locator("#p-outcome")).to_contain_text("not our parcel")
+    expect(page.locator("#p-act [data-kept]")).to_be_hidden()
 
 
 def test_somebody_signed_out_elsewhere_is_told_so(acting, mara):

@@ -37,6 +37,12 @@ def test_an_empty_inbox_says_what_will_be_there(mara):
     assert "<title>Inbox · Clearance</title>" in html
 
 
+def test_who_is_no_reviewer_is_not_told_to_wait_for_a_proposal(acme, signed_in):
+    html = text(signed_in(factories.person(acme.tenant, roles=["auditor"])).get("/"))
+    said = words(re.search(r'id="rows-empty".*?</div>', html, re.S).group())
+    assert "Reviewers decide. What waits for them stands under All." in said
+
+
 def test_a_strip_tells_what_how_much_why_who_and_until_when(acme, mara):
     held = acme.hold()
     html = text(mara.get("/"))

@@ -169,6 +169,7 @@ def main(arguments: list[str]) -> int:
         try:
             stack.start(agent=False)
             print(f"the stack answers after {time.monotonic() - started:.1f} s", flush=True)
+            stack.wait_for_worker()
             drive(stack, proxy, number)
         except (StackError, ClearanceError, httpx.HTTPError) as error:
             say(f"make smoke failed: {error}")

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import redis
+
 from config.stack import port as ports
 from config.stack import process as tools
 from config.stack import stripe
@@ -87,21 +89,31 @@ class Stack:
         )
         write_environment(layout, self.environment)
         self.run_to_end("prepare_database", "manage.py", "prepare_database")
+        # It boots while the demo is made; nobody knows the address yet.
+        self._start_web()
         self.supervisor.wait_for(PAYMENTS, lambda: stripe.answers(self.payments_port))
         seed_orders(self.payments_url, self.secrets.payments_key(), layout.reference)
         self.run_to_end("demo", "manage.py", "demo")
-        self._start_programs(agent)
+        # A person waits for the page, nobody for the others yet: they boot when the page is there.
         self.supervisor.wait_for(WEB, self._page_answers, seconds=60)
-
-    def _start_programs(self, agent: bool) -> None:
-        descriptors = [door.fileno() for door in self.doors]
         celery = "-A config.celery worker --pool threads --concurrency 8 --loglevel WARNING"
         quiet = "--without-gossip --without-mingle --without-heartbeat"
-        self._add(WEB, "web", "-m", "config.stack.web", *map(str, descriptors), descriptors=descriptors)
         self._add(WORKER, "worker", "-m", "celery", *celery.split(), *quiet.split())
         self._add(SWEEP, "sweep", "manage.py", "sweep")
         if agent:
             self._add(AGENT, "agent", "-m", "config.stack.demo_agent", environment=self._agent_environment())
+
+    def _start_web(self) -> None:
+        descriptors = [door.fileno() for door in self.doors]
+        self._add(WEB, "web", "-m", "config.stack.web", *map(str, descriptors), descriptors=descriptors)
+
+    def wait_for_worker(self) -> None:
+        """Waits until the worker takes messages: one of the broker's clients blocks on a queue."""
+        broker = redis.Redis.from_url(self.environment["REDIS_URL"])
+        try:
+            self.supervisor.wait_for(WORKER, lambda: any(client["cmd"] == "brpop" for client in broker.client_list()))
+        finally:
+            broker.close()
 
     def _agent_environment(self) -> dict[str, str]:
         """What an outside agent would be told, and nothing else: no database, no key, no person's password."""

@@ -14,12 +14,15 @@ from config.stack.environment import ROOT
 # What a test session sets itself. From a shell that read var/secrets/environment they would point at real data.
 OURS = ("DATABASE_URL", "DATABASE_OWNER_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE")
 
+# By file: what starts the whole product does so once a file, in one of the processes.
+PARALLEL = ["-n", "2", "--dist", "loadfile"]
+
 
 def main(arguments: list[str]) -> None:
     environment = {name: value for name, value in os.environ.items() if name not in OURS}
     if browser := ensure(environment):
         environment[VARIABLE] = str(browser)
-    command = [sys.executable, "-m", "pytest", *(arguments or ["-n", "2"])]
+    command = [sys.executable, "-m", "pytest", *(arguments or PARALLEL)]
     os.chdir(ROOT)
     os.execve(sys.executable, command, environment)  # noqa: S606 - no shell is the point
 

@@ -46,7 +46,9 @@ def acting() -> "Iterator[Acting]":
         yield Acting(stack)
 
 
-@pytest.fixture(scope="session")
+# Of this package alone: while Playwright is open an event loop runs in this thread, and Django would refuse the
+# database to every later test of the session.
+@pytest.fixture(scope="package")
 def chromium() -> "Iterator[Browser]":
     from playwright.sync_api import sync_playwright
 

@@ -75,16 +75,16 @@ class Agent:
         self.asked: set[str] = set()
 
     def step(self) -> None:
-        """One round; takes a second or two. Raises Unreachable when the server is away."""
+        """One round of a few seconds. Raises Unreachable when the server is away."""
         self._look()
         if len(self.waiting) < self.most and time.monotonic() >= self.next_at:
             self._ask()
             self.next_at = time.monotonic() + self.pace
         if self.waiting:
             oldest = self.waiting[0]
-            self.client.get_call(oldest.run_id, oldest.call_id, wait=1.0)
+            self.client.get_call(oldest.run_id, oldest.call_id, wait=PACE)
         else:
-            time.sleep(1.0)
+            time.sleep(PACE)
 
     def _look(self) -> None:
         for case in list(self.waiting):

@@ -225,8 +225,8 @@ def test_a_target_that_does_not_answer_ends_the_wish_and_changes_nothing_else(wo
 
 
 def test_a_started_call_whose_worker_died_needs_reconciliation(world, stand_at):
-    from runs.services.resolution import resolutions_consume
     from runs.services.dispatch import dispatch_read_state
+    from runs.services.resolution import resolutions_consume
     from runs.services.sending import _start
     from runs.services.work import Job, Work
 
@@ -249,8 +249,8 @@ def test_a_started_call_whose_worker_died_needs_reconciliation(world, stand_at):
 
 def test_a_started_reads_dead_worker_is_simply_replaced(world, stand_at):
     """A read has no effect in doubt: its contract's retry class says *safe*."""
-    from runs.services.evaluate import evaluate_call
     from runs.services.dispatch import dispatch_read_state
+    from runs.services.evaluate import evaluate_call
     from runs.services.sending import _start
     from runs.services.work import Job, Work
 

@@ -56,7 +56,9 @@ def install(tell: Say = say) -> bool:
         return False
     tell("Installing Debian's chromium for the browser tests (apt-get install chromium).")
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    for arguments in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", "chromium"]):
+    # With fonts: without any, words have no width and the tests of the layout measure nothing.
+    packages = ["chromium", "fonts-dejavu-core", "fonts-liberation"]
+    for arguments in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *packages]):
         done = subprocess.run(["apt-get", *arguments], env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         tell(f"apt-get could not install it: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")

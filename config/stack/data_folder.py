@@ -16,6 +16,8 @@ from config.stack import process as tools
 from config.stack.process import Say, StackError
 
 SUPERUSER = "postgres"
+# What initialisation makes before the rename begins with this, its password file included.
+UNFINISHED = "data.new-"
 
 
 def programs() -> Path:
@@ -30,13 +32,14 @@ def server_environment() -> dict[str, str]:
 
 def set_aside_what_is_half_done(data: Path, say: Say) -> None:
     """Removes what an interrupted initialisation left, moves aside what is no data folder, refuses what is foreign."""
-    unfinished = data.with_name("data.new")
-    if unfinished.exists():
+    unfinished = [*data.parent.glob(f"{UNFINISHED}*")]
+    if any(rest.is_dir() for rest in unfinished):
         say("An earlier start was interrupted while it made the database folder; that part begins again.")
-        # Out of the way before it is deleted: what the kill left alive for a moment must not write into the new one.
-        unfinished.rename(data.with_name(f"data.interrupted-{secrets.token_hex(4)}"))
-    for rest in data.parent.glob("data.interrupted-*"):
-        shutil.rmtree(rest, ignore_errors=True)
+    for rest in unfinished:
+        if rest.is_dir():
+            shutil.rmtree(rest, ignore_errors=True)
+        else:
+            rest.unlink(missing_ok=True)
     if not data.exists():
         return
     if not os.access(data, os.R_OK | os.X_OK):
@@ -66,10 +69,14 @@ def server_version() -> str:
 
 
 def create_data(folder: Path, password: str, user: tuple[int, int] | None, durable: bool) -> None:
-    """initdb into data.new, then one rename: a data folder is complete or absent, and never trusts anybody."""
-    aside, log = folder / "data.new", folder / "initdb.log"
+    """initdb into a folder aside, then one rename: a data folder is complete or absent, and never trusts anybody.
+
+    The folder's name is new each time: an initdb whose launcher was killed lives on for a moment and then empties
+    the path that it was given, which must not be the one that this start is filling.
+    """
+    aside, log = folder / f"{UNFINISHED}{secrets.token_hex(4)}", folder / "initdb.log"
     aside.mkdir(mode=0o700)
-    with tempfile.NamedTemporaryFile(mode="w", prefix="clr-", suffix=".pw") as secret:  # mkstemp: mode 0600
+    with tempfile.NamedTemporaryFile(mode="w", dir=folder, prefix=UNFINISHED, suffix=".pw") as secret:  # mode 0600
         secret.write(password)
         secret.flush()
         if user is not None:

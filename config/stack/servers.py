@@ -10,7 +10,7 @@ Neither imports Django. Files of one server, in the folder given:
 
     lock                 held while a process runs the server
     passwords/<role>     mode 0600
-    data/                PostgreSQL's; made aside as data.new and renamed when complete
+    data/                PostgreSQL's; made aside as data.new-… and renamed when complete
     socket/              the only door of PostgreSQL (or a short folder under /tmp where the path is too long)
     server.log           the server's words; server.log.1 those of the start before
 """

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+import psutil
 import psycopg
 import pytest
 
-from config.stack.process import StackError
+from config.stack.process import StackError, wait_until
 from config.stack.servers import Postgres, start_postgres
 from tests.stack.support import ROOT, alive, clean_environment, mode
 
@@ -29,6 +30,16 @@ def postgres(folder: Path, said: list[str]) -> Iterator[Postgres]:
     server = start_postgres(folder / "pg", durable=False, say=said.append)
     yield server
     server.stop()
+
+
+def _start_in(folder: Path) -> str:
+    return f"from pathlib import Path; from config.stack.servers import *; start_postgres(Path({str(folder / 'pg')!r}))"
+
+
+def _initdb_of(launcher: int) -> list[psutil.Process]:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return [child for child in psutil.Process(launcher).children(recursive=True) if child.name() == "initdb"]
+    return []
 
 
 def without_password(url: str) -> str:
@@ -131,20 +142,38 @@ def test_a_server_whose_launcher_is_gone_is_ended_before_the_next_start(folder: 
 
 
 def test_what_an_interrupted_initialisation_left_is_made_again_and_said(folder: Path, said: list[str]) -> None:
-    half = folder / "pg" / "data.new" / "base"
+    half = folder / "pg" / "data.new-1234abcd" / "base"
     half.mkdir(parents=True)
+    (folder / "pg" / "data.new-5678.pw").write_text("a password")
 
     server = start_postgres(folder / "pg", durable=False, say=said.append)
     server.stop()
 
     assert said == ["An earlier start was interrupted while it made the database folder; that part begins again."]
-    assert not (folder / "pg" / "data.new").exists()
+    assert not list((folder / "pg").glob("data.new*"))
+
+
+def test_an_initdb_that_outlives_its_launcher_empties_only_its_own_folder(folder: Path) -> None:
+    first = subprocess.Popen([sys.executable, "-c", _start_in(folder)], cwd=ROOT, env=clean_environment())
+    assert wait_until(lambda: bool(_initdb_of(first.pid)), seconds=20)
+    (orphan,) = _initdb_of(first.pid)
+    orphan.suspend()
+    first.kill()
+    first.wait(10)
+
+    server = start_postgres(folder / "pg", durable=False)
+    # Its launcher's death sent it SIGTERM, whose answer is to remove the folder it was given.
+    orphan.resume()
+
+    assert wait_until(lambda: not alive(orphan.pid), seconds=20)
+    psycopg.connect(server.app_url).close()
+    assert (folder / "pg" / "data" / "PG_VERSION").exists()
+    server.stop()
 
 
 @pytest.mark.parametrize("after", [0.1, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0])
 def test_a_kill_at_any_moment_of_the_first_start_is_no_obstacle(folder: Path, said: list[str], after: float) -> None:
-    code = f"from pathlib import Path; from config.stack.servers import *; start_postgres(Path({str(folder / 'pg')!r}))"
-    first = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=clean_environment())
+    first = subprocess.Popen([sys.executable, "-c", _start_in(folder)], cwd=ROOT, env=clean_environment())
     with contextlib.suppress(subprocess.TimeoutExpired):
         first.wait(after)
     first.kill()

@@ -9,9 +9,9 @@ from approvals.core.contract_types import Contract, Finding, HttpAdapter, Reques
 from approvals.core.schema_rules import always_there, schema_at
 from approvals.core.sentence import SentenceError, parse_sentence
 from approvals.core.template import Placeholder, placeholders
-from approvals.core.visible import visible
 from audit.core.jsondoor import Json
 from audit.core.pointers import pointer
+from audit.core.visible import visible
 
 CHECK_NAMES = ("args", "state", "principal")
 COMPARE_NAMES = ("args", "state")

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from approvals.core.cel import Bindings, CelError, compile_value, evaluate
 from approvals.core.cel_text import references, split_parts, tokens
-from approvals.core.visible import as_line
 from audit.core.canonical import canonical_bytes
 from audit.core.jsondoor import Json
+from audit.core.visible import as_line
 
 _LONG = 80  # characters of a value that stand inside an expression; the whole value is in the arguments' own row
 _DEPTH = 3

@@ -15,12 +15,12 @@ from approvals.core.admission import CHECK_NAMES, Names
 from approvals.core.cel import CelError, Program, compile_bool
 from approvals.core.contract_types import Contract, Finding
 from approvals.core.schemas import load
-from approvals.core.visible import visible
 from approvals.core.yaml_door import YamlError, open_yaml
 from audit.core.canonical import canonical_bytes, sha256_hex
 from audit.core.jsondoor import Json, open_json
 from audit.core.pointers import pointer
 from audit.core.refusal import Invalid, Refusal, TooLarge
+from audit.core.visible import visible
 
 type Effect = Literal["allow", "ask", "deny"]
 type Format = Literal["yaml", "json"]

@@ -16,13 +16,13 @@ from approvals.core.money import money_exact as money_exact
 from approvals.core.money import money_text as money_text
 from approvals.core.schema_rules import schema_at
 from approvals.core.sentence import parse_sentence
-from approvals.core.visible import Piece as Piece
-from approvals.core.visible import as_line, warning
-from approvals.core.visible import has_hidden as has_hidden
-from approvals.core.visible import visible as visible
 from audit.core.canonical import canonical_bytes
 from audit.core.jsondoor import Json
 from audit.core.pointers import follow, pointer, split_pointer
+from audit.core.visible import Piece as Piece
+from audit.core.visible import as_line, warning
+from audit.core.visible import has_hidden as has_hidden
+from audit.core.visible import visible as visible
 
 _COMPARE_NAMES = ("args", "state")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}:[/\\]{2}[^\s<>\"'`]+")

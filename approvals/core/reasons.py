@@ -1,7 +1,7 @@
 """A reason that a person types: one that says something, and that can be stored and shown."""
 
-from approvals.core.visible import visible
 from audit.core.refusal import Invalid
+from audit.core.visible import visible
 
 LONGEST = 2_000
 """Characters."""

@@ -14,7 +14,6 @@ from approvals.core.digest import parse_snapshot
 from approvals.core.eligibility import can_be_met, tally
 from approvals.core.policy import Match
 from approvals.core.present import CompareRow, Piece, Row, argument_rows, compare_rows, sentence, visible
-from approvals.core.visible import as_line
 from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.bound import Bound, read_bound
 from approvals.selectors.deciders import counted_votes, eligibility_of, needs_words, people_who_can_decide, requires_of
@@ -23,6 +22,7 @@ from audit.core.actor import Actor
 from audit.core.canonical import short_digest
 from audit.core.jsondoor import Json
 from audit.core.refusal import Refusal
+from audit.core.visible import as_line
 
 STATE_CHANGED = "STATE_CHANGED"
 

@@ -17,13 +17,13 @@ from django.db.models.fields.json import KT
 
 from approvals.core.eligibility import REVIEWER
 from approvals.core.present import money_text
-from approvals.core.visible import as_line
 from approvals.models import Decision, Proposal
 from approvals.selectors.deciders import needs_words, requires_of
 from approvals.selectors.detail import Detail, detail_of
 from approvals.selectors.standing import WAITING, Intact, same_as, same_call, visible_proposals, with_standing
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, Invalid, NotFound
+from audit.core.visible import as_line
 from audit.store.clock import ClearanceNow, now
 
 logger = logging.getLogger(__name__)

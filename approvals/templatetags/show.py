@@ -12,8 +12,8 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from approvals.core.visible import Piece, visible
 from audit.core import canonical
+from audit.core.visible import Piece, visible
 
 register = template.Library()
 
@@ -32,7 +32,7 @@ def outside_lines(text: object) -> SafeString:
 
 @register.filter
 def pieces(parts: Iterable[Piece]) -> SafeString:
-    """Pieces of `approvals.core.visible` as HTML, isolated from the direction of the text around them."""
+    """Pieces of `audit.core.visible` as HTML, isolated from the direction of the text around them."""
     return format_html("<bdi>{}</bdi>", format_html_join("", "{}", ((_piece(part),) for part in parts)))
 
 

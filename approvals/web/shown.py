@@ -11,11 +11,11 @@ from datetime import datetime
 from uuid import UUID
 
 from approvals.core.present import CompareRow, Row
-from approvals.core.visible import Piece
 from approvals.selectors.detail import Content, Detail
 from approvals.selectors.proposals import proposal_detail
 from approvals.web.story import Step, closed_words, state_words, steps
 from audit.core.actor import Actor
+from audit.core.visible import Piece
 
 LONG_TEXT = 1_500
 LONG_LINES = 20

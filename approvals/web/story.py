@@ -6,8 +6,8 @@ Times stay moments: the page tells them in the reader's zone. What people and ta
 from dataclasses import dataclass
 from datetime import datetime
 
-from approvals.core.visible import Piece, visible
 from approvals.selectors.detail import Detail, VoteRow
+from audit.core.visible import Piece, visible
 
 OWNED = "An operator of this organisation owns the question. Nobody sends it again before the target was asked."
 

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from django.urls import reverse
 
-from approvals.core.visible import as_line
 from approvals.selectors.proposals import VIEWS, InboxCounts, InboxPage, SummaryRow, inbox, inbox_counts, rows_by_id
 from audit.core.actor import Actor
 from audit.core.refusal import Invalid
+from audit.core.visible import as_line
 
 _EMPTY = {
     "mine": ("Nothing waits for you", "A proposal appears here as soon as one needs your decision."),

@@ -12,8 +12,8 @@ from uuid import UUID
 
 from django.db.models import Count, Max
 
-from approvals.core.visible import as_line
 from audit.core.actor import Actor
+from audit.core.visible import as_line
 from audit.store.clock import now
 from runs.core.kinds import CallState, RunStatus
 from runs.core.meanings import CALL_MEANING, RUN_MEANING

@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.utils import timezone as django_timezone
 
-from approvals.core.visible import Piece, visible
 from approvals.templatetags import show
+from audit.core.visible import Piece, visible
 
 AT = datetime(2026, 11, 29, 3, 2, tzinfo=UTC)
 

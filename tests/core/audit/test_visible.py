@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from approvals.core.visible import Piece, as_line, has_hidden, visible, warning
+from audit.core.visible import Piece, as_line, has_hidden, visible, warning
 
 HIDING = {
     "\u202e": "RIGHT-TO-LEFT OVERRIDE",

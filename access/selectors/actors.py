@@ -1,15 +1,15 @@
 """Who somebody is and what they may do *now*. Nothing is cached: rights are read whenever they matter (A5, S17)."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db import connection
 
-from access.models import Agent, AgentPrincipal, GroupMember, Membership, Tenant, TokenSession
+from access.models import GroupMember, Membership, Tenant
 from audit.core.actor import Actor
 
 
@@ -52,26 +52,44 @@ class RequesterFacts:
     owner_user_id: str = ""
 
 
+# In one statement and by hand: it is asked twice for each call that is judged and twice for each that is sent.
+# A revoked session has no scopes here; a person is one only with a membership of the agent's tenant.
+REQUESTER = """
+SELECT a.name, a.version, a.is_active, a.scopes, owner.user_id,
+       (SELECT s.scopes FROM access_tokensession s
+         WHERE s.id = %(session)s AND s.agent_id = a.id AND s.revoked_at IS NULL),
+       (SELECT jsonb_build_object(
+                 'id', u.id, 'name', u.name, 'email', u.email,
+                 'roles', (SELECT COALESCE(jsonb_agg(r ORDER BY r COLLATE "C"), '[]') FROM unnest(m.roles) r),
+                 'groups', (SELECT COALESCE(jsonb_agg(g.slug ORDER BY g.slug COLLATE "C"), '[]')
+                              FROM access_groupmember place JOIN access_group g ON g.id = place.group_id
+                             WHERE place.membership_id = m.id),
+                 'may_act', m.is_active AND u.is_active AND EXISTS (
+                              SELECT 1 FROM access_agentprincipal p WHERE p.agent_id = a.id AND p.membership_id = m.id)
+               )::text
+          FROM access_membership m JOIN access_user u ON u.id = m.user_id
+         WHERE m.tenant_id = a.tenant_id AND m.user_id = %(user)s)
+FROM access_agent a JOIN access_membership owner ON owner.id = a.owner_id
+WHERE a.tenant_id = %(tenant)s AND a.id = %(agent)s
+"""
+
+
 def actor_for_session(user_id: str | UUID, tenant_id: str | UUID | None, session_id: str = "") -> Actor | None:
     """The person behind a browser session, in one organisation; None if the account or the membership is not active.
 
     `tenant_id` None takes the membership that is oldest. Of `session_id`, the session's key, only a digest is kept: the
     key opens the session, and an Actor ends up in events and audit entries (E5).
     """
-    user = _uuid(user_id)
-    found = _memberships(Q(user_id=user, is_active=True, user__is_active=True))
-    if tenant_id is not None:
-        found = found.filter(tenant_id=_uuid(tenant_id))
-    membership = found.order_by("created_at", "id").first()
-    if membership is None:
+    found = _member(user_id, tenant_id, active=True)
+    if found is None:
         return None
     return Actor(
         kind="person",
-        id=str(user),
-        name=membership.user.name,
-        tenant_id=str(membership.tenant_id),
-        roles=frozenset(membership.roles),
-        groups=_groups(membership),
+        id=found.user_id,
+        name=found.name,
+        tenant_id=found.tenant_id,
+        roles=found.roles,
+        groups=found.groups,
         scopes=frozenset(),
         session_id=hashlib.sha256(session_id.encode()).hexdigest()[:16] if session_id else "",
         via="session",
@@ -94,15 +112,11 @@ def memberships_of(user_id: str | UUID) -> list[MembershipRow]:
 
 def decider_facts(*, tenant_id: str | UUID, user_id: str | UUID) -> DeciderFacts | None:
     """A member's rights of this moment; None for whoever never belonged to the organisation."""
-    membership = _memberships(Q(tenant_id=_uuid(tenant_id), user_id=_uuid(user_id))).first()
-    if membership is None:
+    found = _member(user_id, tenant_id)
+    if found is None:
         return None
     return DeciderFacts(
-        user_id=str(membership.user_id),
-        name=membership.user.name,
-        active=membership.is_active and membership.user.is_active,
-        roles=frozenset(membership.roles),
-        groups=_groups(membership),
+        user_id=found.user_id, name=found.name, active=found.active, roles=found.roles, groups=found.groups
     )
 
 
@@ -117,44 +131,40 @@ def requester_facts(
 
     A session that merely came to its end does not count: what was asked in time may be carried out after it.
     """
-    agent = Agent.objects.filter(tenant_id=_uuid(tenant_id), id=_uuid(agent_id)).select_related("owner").first()
-    if agent is None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            REQUESTER,
+            {
+                "tenant": _uuid(tenant_id),
+                "agent": _uuid(agent_id),
+                "user": None if acting_user_id is None else _uuid(acting_user_id),
+                "session": None if token_session_id is None else _uuid(token_session_id),
+            },
+        )
+        row = cursor.fetchone()
+    if row is None:
         return RequesterFacts(
             ok=False, code="AGENT_INACTIVE", message="The agent that asked is not known here.", agent={}
         )
-    owner = str(agent.owner.user_id)
-    known = {"id": str(agent.id), "name": agent.name, "version": agent.version, "owner_user_id": owner}
+    name, version, active, scopes, owner, session_scopes, person = row
+    known = {"id": str(_uuid(agent_id)), "name": name, "version": version, "owner_user_id": str(owner)}
+    may_act = False
+    user = None
+    if person is not None:
+        user = json.loads(person)
+        may_act = user.pop("may_act")
 
     def refused(code: str, message: str, user: Mapping[str, Any] | None = None) -> RequesterFacts:
-        return RequesterFacts(ok=False, code=code, message=message, agent=known, user=user, owner_user_id=owner)
+        return RequesterFacts(ok=False, code=code, message=message, agent=known, user=user, owner_user_id=str(owner))
 
-    if not agent.is_active:
-        return refused("AGENT_INACTIVE", f"The agent {agent.name} was deactivated.")
-    scopes = frozenset(agent.scopes)
-    if token_session_id is not None:
-        session = TokenSession.objects.filter(id=_uuid(token_session_id), agent=agent).first()
-        if session is None or session.revoked_at is not None:
-            return refused("SESSION_REVOKED", f"The session in which {agent.name} asked was revoked.")
-        scopes &= frozenset(session.scopes)
-    user = None
-    if acting_user_id is not None:
-        may_act = AgentPrincipal.objects.filter(agent=agent, membership=OuterRef("pk"))
-        person = (
-            _memberships(Q(tenant_id=agent.tenant_id, user_id=_uuid(acting_user_id)))
-            .annotate(may_act=Exists(may_act))
-            .first()
-        )
-        if person is not None:
-            user = {
-                "id": str(person.user_id),
-                "name": person.user.name,
-                "email": person.user.email,
-                "roles": sorted(person.roles),
-                "groups": sorted(_groups(person)),
-            }
-        if person is None or not (person.may_act and person.is_active and person.user.is_active):
-            return refused("PRINCIPAL_REFUSED", f"{agent.name} may no longer act for the person it asked for.", user)
-    return RequesterFacts(ok=True, scopes=scopes, agent=known, user=user, owner_user_id=owner)
+    if not active:
+        return refused("AGENT_INACTIVE", f"The agent {name} was deactivated.")
+    if token_session_id is not None and session_scopes is None:
+        return refused("SESSION_REVOKED", f"The session in which {name} asked was revoked.")
+    if acting_user_id is not None and not may_act:
+        return refused("PRINCIPAL_REFUSED", f"{name} may no longer act for the person it asked for.", user)
+    rights = frozenset(scopes) if session_scopes is None else frozenset(scopes) & frozenset(session_scopes)
+    return RequesterFacts(ok=True, scopes=rights, agent=known, user=user, owner_user_id=str(owner))
 
 
 def group_members(tenant_id: str | UUID, slug: str, *, role: str = "") -> list[tuple[str, str]]:
@@ -189,13 +199,45 @@ def user_id_of(email: str) -> str | None:
     return str(found) if found else None
 
 
-def _memberships(condition: Q) -> "QuerySet[Membership, Any]":
-    slugs = ArrayAgg("group_places__group__slug", filter=Q(group_places__isnull=False), default=[])
-    return Membership.objects.filter(condition).select_related("user").annotate(group_slugs=slugs)
+# By hand as well: it is asked at each request, and twice at each look of each open page.
+MEMBER = """
+SELECT m.user_id, u.name, m.tenant_id, m.is_active AND u.is_active, m.roles,
+       ARRAY(SELECT g.slug FROM access_groupmember place JOIN access_group g ON g.id = place.group_id
+              WHERE place.membership_id = m.id)
+  FROM access_membership m JOIN access_user u ON u.id = m.user_id
+ WHERE m.user_id = %(user)s AND m.tenant_id = COALESCE(%(tenant)s, m.tenant_id)
+   AND (m.is_active AND u.is_active OR NOT %(active)s)
+ ORDER BY m.created_at, m.id LIMIT 1
+"""
 
 
-def _groups(membership: Membership) -> frozenset[str]:
-    return frozenset(membership.group_slugs)  # type: ignore[attr-defined]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Member:
+    user_id: str
+    name: str
+    tenant_id: str
+    active: bool
+    roles: frozenset[str]
+    groups: frozenset[str]
+
+
+def _member(user_id: str | UUID, tenant_id: str | UUID | None, *, active: bool = False) -> _Member | None:
+    """The membership in that tenant; without one the oldest. `active`: only one that is in force."""
+    tenant = None if tenant_id is None else _uuid(tenant_id)
+    with connection.cursor() as cursor:
+        cursor.execute(MEMBER, {"user": _uuid(user_id), "tenant": tenant, "active": active})
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    user, name, of, in_force, roles, groups = row
+    return _Member(
+        user_id=str(user),
+        name=name,
+        tenant_id=str(of),
+        active=in_force,
+        roles=frozenset(roles),
+        groups=frozenset(groups),
+    )
 
 
 def _uuid(value: str | UUID) -> UUID:

@@ -24,14 +24,13 @@ from django.db.models import F
 
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, NotFound
-from audit.store import clock
 from runs.core.events import SCHEMA, Event
 from runs.core.kinds import EventKind
 from runs.core.reducer import REDUCERS, Command, IllegalTransition, State
 from runs.core.replay import checkpoint_due
 from runs.core.status import detail, drain_due, quiescent_due, run_status
 from runs.models import Call, Checkpoint, Run
-from runs.selectors.history import folded
+from runs.selectors.history import folded_now
 from runs.signals import run_advanced
 from runs.store.following import write_calls, write_dispatches
 
@@ -110,7 +109,8 @@ def lock_run(run_id: UUID, *, wait: bool = True) -> Loaded:
             raise HeadBusy
         raise NotFound
     # The clock is read after the lock was granted, never in the statement that waited for it (data rule 11).
-    return Loaded(run, folded(run), run.seq, clock.now())
+    state, now = folded_now(run)
+    return Loaded(run, state, run.seq, now)
 
 
 def append(

@@ -8,10 +8,8 @@ from django.utils.functional import SimpleLazyObject
 
 from access.selectors.actors import memberships_of
 from access.web.requests import PageRequest
-from approvals.selectors.proposals import inbox_counts
-from audit.core.actor import Actor
 from audit.store.clock import now
-from runs.selectors.pages import open_count
+from config.navigation import Navigation
 
 
 def page(request: HttpRequest) -> dict[str, Any]:
@@ -27,21 +25,6 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "roles": sorted(actor.roles),
         "initials": "".join(word[0] for word in actor.name.split()[:2]).upper() or "?",
         "memberships": SimpleLazyObject(partial(memberships_of, actor.id)),
-        "nav": Nav(actor),
+        "nav": Navigation(actor),
         "server_now": SimpleLazyObject(now),
     }
-
-
-class Nav:
-    """The counts beside the places in the navigation."""
-
-    def __init__(self, actor: Actor) -> None:
-        self._actor = actor
-
-    def inbox(self) -> int:
-        """Proposals that wait for this person."""
-        return inbox_counts(self._actor).mine
-
-    def runs(self) -> int:
-        """Runs that are not finished."""
-        return open_count(self._actor)

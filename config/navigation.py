@@ -1,0 +1,105 @@
+"""The places of the navigation: which there are, for whom, in which order, and what is counted beside them.
+
+A new page is one line in PLACES; its view passes `place=<key>` to the template, which marks it as the current one.
+Counts are read only when the navigation is rendered: each is one query, so only what calls for somebody is counted.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from django.urls import reverse
+
+from approvals.selectors.proposals import inbox_counts
+from audit.core.actor import Actor
+from runs.selectors.pages import open_count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One entry. `name` is the name of its URL; `roles` empty is everybody; `group` is the heading it stands under:
+    "" for the entries that stay in view on a small screen, OWN for those in the box of the account. `count_words` say
+    what is counted ("waiting for you"); `calls` marks a count that calls for somebody while it is not zero; `live` is
+    the name by which live pages find the count (data-count) and keep it up to date."""
+
+    key: str
+    name: str
+    word: str
+    group: str
+    roles: frozenset[str] = frozenset()
+    count: Callable[[Actor], int] | None = None
+    count_words: str = ""
+    calls: bool = False
+    live: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A place as it is shown to one reader."""
+
+    key: str
+    href: str
+    word: str
+    count: int | None
+    count_words: str
+    calls: bool
+    live: str
+
+
+OWN = "own"
+WATCHING = frozenset({"operator", "admin"})
+RULING = frozenset({"admin"})
+READING = frozenset({"auditor", "admin"})
+
+PLACES: tuple[Place, ...] = (
+    Place(
+        key="inbox",
+        name="inbox",
+        word="Inbox",
+        group="",
+        count=lambda actor: inbox_counts(actor).mine,
+        count_words="waiting for you",
+        live="mine",
+    ),
+    Place(key="runs", name="runs", word="Runs", group="", count=open_count, count_words="open"),
+)
+
+
+class Navigation:
+    """The navigation of one reader, for base.html. Groups keep the order of their first place."""
+
+    def __init__(self, actor: Actor) -> None:
+        self._actor = actor
+
+    def first(self) -> list[Entry]:
+        """The entries that stay in view on a small screen."""
+        return [self._entry(place) for place in self._mine() if not place.group]
+
+    def groups(self) -> list[tuple[str, list[Entry]]]:
+        """The other entries under their headings; a heading without an entry is left out."""
+        others = [place for place in self._mine() if place.group not in ("", OWN)]
+        return [
+            (group, [self._entry(place) for place in places]) for group, places in groupby(others, lambda p: p.group)
+        ]
+
+    def words(self) -> dict[str, str]:
+        """The word of each place that stands behind the menu of a small screen, by its key."""
+        return {place.key: place.word for place in self._mine() if place.group not in ("", OWN)}
+
+    def own(self) -> list[Entry]:
+        """The entries in the box of the account: what belongs to the reader alone."""
+        return [self._entry(place) for place in self._mine() if place.group == OWN]
+
+    def _mine(self) -> Iterator[Place]:
+        return (place for place in PLACES if not place.roles or place.roles & self._actor.roles)
+
+    def _entry(self, place: Place) -> Entry:
+        return Entry(
+            key=place.key,
+            href=reverse(place.name),
+            word=place.word,
+            count=None if place.count is None else place.count(self._actor),
+            count_words=place.count_words,
+            calls=place.calls,
+            live=place.live,
+        )

@@ -1,5 +1,6 @@
 from approvals.models.catalogue import Tool, ToolVersion
+from approvals.models.epoch import Epoch
 from approvals.models.policies import PolicyHead, PolicyVersion
 from approvals.models.proposals import Decision, Permit, Proposal, Resolution
 
-__all__ = ["Decision", "Permit", "PolicyHead", "PolicyVersion", "Proposal", "Resolution", "Tool", "ToolVersion"]
+__all__ = ["Decision", "Epoch", "Permit", "PolicyHead", "PolicyVersion", "Proposal", "Resolution", "Tool", "ToolVersion"]

@@ -148,6 +148,8 @@ class Permit(models.Model):
     granted_at = models.DateTimeField()
     redeemed_at = models.DateTimeField(null=True)
     dispatch_id = models.UUIDField(null=True)
+    # The epoch it was granted in. Of another one than the database's own, it is not redeemed (a backup was restored).
+    epoch = models.UUIDField(null=True)
 
     class Meta:
         constraints = [

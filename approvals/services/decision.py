@@ -18,6 +18,7 @@ from approvals.selectors.bound import Bound, read_bound
 from approvals.selectors.catalogue import still_admitted
 from approvals.selectors.deciders import counted_votes, eligibility_of, requires_of
 from approvals.store import rounds
+from approvals.store.epochs import CurrentEpoch
 from approvals.store.rows import change, lock_permit, lock_proposal, resolve, votes_of
 from audit.core.actor import Actor
 from audit.core.canonical import short_digest
@@ -186,7 +187,12 @@ def _record(
         resolve(proposal, "rejected", at=now, by=by)
     elif stand.outcome == "granted":
         Permit.objects.create(
-            id=uuid4(), proposal=proposal, round=proposal.round, digest=proposal.digest, granted_at=now
+            id=uuid4(),
+            proposal=proposal,
+            round=proposal.round,
+            digest=proposal.digest,
+            granted_at=now,
+            epoch=CurrentEpoch(),
         )
         change(proposal, status="granted", decided_at=now, refresh_asked_at=None)
         resolve(proposal, "granted", at=now, by=by)

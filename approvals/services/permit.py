@@ -24,6 +24,7 @@ from approvals.selectors.bound import Altered, Bound, read_bound
 from approvals.selectors.deciders import counted_votes, requires_of
 from approvals.services.judge import call_judge
 from approvals.store import rounds
+from approvals.store.epochs import CurrentEpoch, elsewhere, now_and_epoch
 from approvals.store.rounds import Because
 from approvals.store.rows import ProposalRow, change, is_redeemed, lock_permit, lock_proposal, row_of, votes_of
 from audit.core.actor import SYSTEM, Actor
@@ -92,7 +93,8 @@ def permit_redeem(
     clock), `requester` the requester's rights of now. In order: both copies of the bytes, expiry, age of the state,
     today's policy, the state that was approved, the deciders' rights of now, and last one conditional UPDATE.
 
-    Raises RuntimeError outside a transaction and nothing else of its own. Does not prevent a redeemed dispatch from
+    Raises RuntimeError outside a transaction, Unavailable (RESTORED) in a restored database whose epoch was not raised
+    yet, and nothing else of its own. Does not prevent a redeemed dispatch from
     sending late: that is the fence's and the kernel timer's part.
     """
     if not connection.in_atomic_block:
@@ -101,20 +103,25 @@ def permit_redeem(
     if proposal is None:
         return Refused(kind="refused", code="NOT_FOUND", message="The proposal of this call is not there.")
     permit = lock_permit(proposal)
-    now = clock.now()
+    now, epoch = now_and_epoch()
+    if epoch is None:
+        raise elsewhere()
     worker = actor or SYSTEM("worker", str(proposal.tenant_id))
-    standing = _standing(proposal, permit)
+    standing = _standing(proposal, permit, epoch)
     if standing is not None:
         return standing
-    check = _Check(proposal, permit, worker, now)  # type: ignore[arg-type]  # a granted round without one was refused
+    check = _Check(proposal, permit, worker, now, epoch)  # type: ignore[arg-type]  # a granted round without one was refused
     try:
         return check.redeem(canonical, digest, dispatch_id, state, state_read_at, requester)
     except Refusal as refusal:  # bytes, contract or policy are not what was written
         return check.refuse(refusal.code, refusal.message)
 
 
-def _standing(proposal: Proposal, permit: Permit | None) -> Refused | None:
-    """The answer where the proposal is not granted with an unused permit; nothing is changed."""
+def _standing(proposal: Proposal, permit: Permit | None, epoch: UUID) -> Refused | None:
+    """The answer where the proposal is not granted with an unused permit; nothing is changed.
+
+    One that a restore has made void is like an unused one of before: it is asked anew, and nobody's fault.
+    """
     words = {
         "pending": ("ask_again", "ASKED_AGAIN", "The call waits for people again."),
         "expired": ("expired", "EXPIRED", "The approval expired before the call was executed."),
@@ -124,7 +131,7 @@ def _standing(proposal: Proposal, permit: Permit | None) -> Refused | None:
             proposal.status, ("refused", proposal.status.upper(), f"The call is {proposal.status}.")
         )
         return Refused(kind=kind, code=code, message=message, proposal=row_of(proposal))  # type: ignore[arg-type]
-    if permit is None or permit.status == "void":
+    if permit is None or (permit.status == "void" and permit.epoch == epoch):
         because = permit.void_because if permit is not None else "There is none."
         return Refused(
             kind="refused", code="PERMIT_VOID", message=f"The permit is void: {because}", proposal=row_of(proposal)
@@ -147,6 +154,7 @@ class _Check:
     permit: Permit
     actor: Actor
     now: datetime
+    epoch: UUID
 
     def redeem(
         self,
@@ -189,6 +197,8 @@ class _Check:
         self, bound: Bound, today: Verdict, state: Mapping[str, Json] | None, votes: Sequence[Decision]
     ) -> Because | None:
         """What voids the votes, or None. The state first: then people see what they decide on."""
+        if self.permit.epoch != self.epoch:
+            return rounds.RESTORED
         if snapshot_hash(snapshot_bytes(state)) != self.proposal.snapshot_hash:
             return rounds.STATE_CHANGED
         if not same_or_looser(bound.requirement, today):
@@ -206,7 +216,7 @@ class _Check:
         return None
 
     def _consume(self, dispatch_id: UUID) -> RedeemResult:
-        ready = Permit.objects.filter(pk=self.permit.pk, status="ready")
+        ready = Permit.objects.filter(pk=self.permit.pk, status="ready", epoch=CurrentEpoch())
         if ready.update(status="redeemed", redeemed_at=self.now, dispatch_id=dispatch_id) != 1:
             return Refused(
                 kind="taken",

@@ -211,7 +211,7 @@ def _last_look(claim: Claim) -> None:
         current_fence=seen.fence,
         until=seen.lease_until,
     )
-    if seen.status != "started" or not in_time:
+    if seen.status != "started" or not in_time or not seen.here:
         raise Refusal(
             "This worker was too late to send, or another one has the call now. Nothing was sent.", code="SEND_TOO_LATE"
         )

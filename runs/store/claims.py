@@ -21,6 +21,7 @@ from audit.core.actor import Actor
 type DispatchKind = Literal["evaluate", "dispatch", "look_up", "timer"]
 KINDS: tuple[DispatchKind, ...] = ("evaluate", "dispatch", "look_up", "timer")
 LIVE = ("ready", "claimed", "started")
+FENCES_SKIPPED = 100_000
 
 FIRST_LEASE_MS = 10_000
 """From the claim until the contract is read and the lease set to what its time limit asks for."""
@@ -70,6 +71,8 @@ class Claim:
     max_attempts: int
     claimed_at: datetime
     lease_until: datetime
+    restored_at: datetime | None = None
+    """When the newest restore of a backup was noticed; runs of before may have gone on in the time it does not know."""
 
 
 def claim_next(
@@ -82,7 +85,8 @@ def claim_next(
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            WITH clock AS MATERIALIZED (SELECT clearance_now() AS now)
+            WITH clock AS MATERIALIZED (
+              SELECT clearance_now() AS now, clearance_restored_at() AS restored_at WHERE clearance_epoch() IS NOT NULL)
             UPDATE runs_dispatch d SET status = 'claimed', fence = nextval('runs_fence'), worker = %(worker)s,
               lease_until = clock.now + %(lease)s * interval '1 millisecond', attempts = attempts + 1
             FROM clock WHERE d.id = (
@@ -90,7 +94,7 @@ def claim_next(
                 AND kind = ANY(%(kinds)s) AND (%(run)s::uuid IS NULL OR run_id = %(run)s)
               ORDER BY not_before LIMIT 1 FOR UPDATE SKIP LOCKED)
             RETURNING d.id, d.run_id, d.call_id, d.kind, d.fence, d.worker, d.attempts, d.max_attempts, clock.now,
-              d.lease_until
+              d.lease_until, clock.restored_at
             """,
             {"worker": worker, "lease": lease_ms, "kinds": list(kinds), "run": run_id},
         )
@@ -144,7 +148,8 @@ def mark_started(
     """
     return _changed(
         "UPDATE runs_dispatch SET status = 'started', started_at = %s, request_deadline = %s, observed = %s, "
-        "lease_until = greatest(lease_until, %s) WHERE id = %s AND fence = %s AND status = 'claimed'",
+        "lease_until = greatest(lease_until, %s) WHERE id = %s AND fence = %s AND status = 'claimed' "
+        "AND clearance_epoch() IS NOT NULL",
         [
             started_at,
             request_deadline,
@@ -165,13 +170,16 @@ class Look:
     fence: int
     lease_until: datetime | None
     request_deadline: datetime | None
+    here: bool = True
+    """False in a restored database whose epoch was not raised yet: nothing is sent on what it says."""
 
 
 def look(dispatch_id: UUID) -> Look:
     """One cheap SELECT; called between arming the kernel timer and writing the request."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT clearance_now(), status, fence, lease_until, request_deadline FROM runs_dispatch WHERE id = %s",
+            "SELECT clearance_now(), status, fence, lease_until, request_deadline, clearance_epoch() IS NOT NULL "
+            "FROM runs_dispatch WHERE id = %s",
             [dispatch_id],
         )
         row = cursor.fetchone()
@@ -278,3 +286,27 @@ def _changed(statement: str, parameters: list[Any]) -> bool:
     with connection.cursor() as cursor:
         cursor.execute(statement, parameters)
         return cursor.rowcount == 1
+
+
+def give_up_all() -> int:
+    """After a restore: what was claimed when the backup was made is ready again, its attempt not counted. Fences that
+    were given out in the time that the backup does not know of are skipped, so that a process that has lived through
+    the restore holds none that is given out again."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(nextval('runs_fence')) FROM generate_series(1, %s)", [FENCES_SKIPPED])
+        cursor.execute(
+            "UPDATE runs_dispatch SET status = 'ready', worker = '', lease_until = NULL, fence = nextval('runs_fence'), "
+            "attempts = greatest(attempts - 1, 0), not_before = clearance_now(), last_error = 'a backup was restored' "
+            "WHERE status = 'claimed'"
+        )
+        return cursor.rowcount
+
+
+def all_started() -> list[Expired]:
+    """After a restore: every row whose request may have been on its way when the backup was made, by run."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, run_id, call_id, kind, status, fence, attempts, max_attempts, worker, lease_until "
+            "FROM runs_dispatch WHERE status = 'started' ORDER BY run_id, id"
+        )
+        return [Expired(*row) for row in cursor.fetchall()]

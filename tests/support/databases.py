@@ -96,7 +96,22 @@ def ensure_template() -> None:
             cwd=ROOT,
             check=True,
         )
+        # Without its epoch, which would be of another place in every clone.
+        owner_execute(
+            TEMPLATE,
+            "ALTER TABLE approvals_epoch DISABLE TRIGGER approvals_epoch_append_only; DELETE FROM approvals_epoch; "
+            "ALTER TABLE approvals_epoch ENABLE TRIGGER approvals_epoch_append_only",
+        )
         (folder / "template.done").touch()
+
+
+def settle(name: str) -> None:
+    """A clone is a copy, and a copy starts nothing (docs/backup.md): its first epoch is its own."""
+    owner_execute(
+        name,
+        "INSERT INTO approvals_epoch (id, number, place, raised_at, because) "
+        "VALUES (gen_random_uuid(), 1, clearance_place(), clearance_now(), 'The database was made.')",
+    )
 
 
 @contextlib.contextmanager
@@ -108,6 +123,7 @@ def cloned_database() -> Iterator[str]:
         # PostgreSQL refuses to clone a template that another session is reading.
         fcntl.flock(lock, fcntl.LOCK_EX)
         superuser(f"create database {name} template {TEMPLATE} owner clr_owner strategy file_copy")
+    settle(name)
     try:
         yield name
     finally:

@@ -13,6 +13,7 @@ APPEND_ONLY = (
     "runs_event",
     "runs_checkpoint",
     "approvals_decision",
+    "approvals_epoch",
     "approvals_toolversion",
     "approvals_policyversion",
 )

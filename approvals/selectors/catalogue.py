@@ -93,6 +93,13 @@ def tools_for(actor: Actor) -> list[ToolSummary]:
     ]
 
 
+def tool_names(tenant_id: UUID | str) -> list[tuple[str, bool]]:
+    """(name, admitted now) of every tool that the tenant ever had, by name. Reads no contract: a damaged one must not
+    hide a tool from whoever wants to stop it."""
+    rows = Tool.objects.filter(tenant_id=tenant_id).order_by("name").values_list("name", "active_version")
+    return [(name, version is not None) for name, version in rows]
+
+
 def alternatives_for(actor: Actor, contract: Contract) -> list[str]:
     """The contract's declared alternatives that this actor may use itself (E3)."""
     if not contract.alternatives:

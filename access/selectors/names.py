@@ -1,0 +1,11 @@
+"""Names to choose from, for pages that act on an agent."""
+
+from uuid import UUID
+
+from access.models import Agent
+
+
+def agent_names(tenant_id: UUID | str) -> list[tuple[str, str, bool]]:
+    """(id, name, active) of every agent of the tenant, by name."""
+    rows = Agent.objects.filter(tenant_id=tenant_id).order_by("name", "id").values_list("id", "name", "is_active")
+    return [(str(id_), name, active) for id_, name, active in rows]

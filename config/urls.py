@@ -2,11 +2,14 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from config.styleguide import styleguide
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("access.web.urls")),
     path("", include("approvals.web.urls")),
     path("", include("runs.web.urls")),
     path("api/v1/", include("config.api.urls")),
+    path("styleguide/", styleguide, name="styleguide"),
 ]
 
 handler400 = "config.errors.bad_request"

@@ -86,6 +86,7 @@ SEARCHED: dict[str, list[Ask]] = {
 WITHOUT_IDS = {
     "sign-in/",
     "sign-out/",
+    "styleguide/",
     "api/v1/token",
     "api/v1/tools",
     "api/v1/runs",

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
-from audit.core.actor import Actor
 from audit.core.canonical import canonical_bytes, sha256_hex
 from audit.core.jsondoor import Json
 
@@ -13,16 +12,18 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One fact: who did what to what, on whose behalf, and what came of it. The fields are the stored row's.
+    """One fact: who did what to what, on whose behalf, and what came of it. The one list of an entry's fields: the
+    table, its writer, its readers and every export follow it.
 
-    `at` is the database's time, with zone. `action` is `<entity>.<verb, past>`, such as `proposal.decided` or
-    `call.refused`; `object_type` and `object_id` name the thing. All ids are text, and no key refers anywhere (data
-    rule 12). `verdict` is one word: allowed, asked, denied, granted, rejected, …. `detail` holds what belongs to this
-    action: the refusal's code, redacted arguments (E5), what the reviewer saw. `result_bytes` and `duration_ms` are
-    None where nothing was executed.
+    `at` is the database's time, with zone, `id` its number: together they order the log. `action` is `<entity>.<verb,
+    past>`, such as `proposal.decided` or `call.refused` (audit/core/actions.py has the words); `object_type` and
+    `object_id` name the thing. All ids are text, and no key refers anywhere (data rule 12). `verdict` is ok, refused,
+    duplicate, unknown or failed. `detail` holds what belongs to this action: the refusal's code, redacted arguments
+    (E5), what the reviewer saw. `result_bytes` and `duration_ms` are None where nothing was executed.
     """
 
     at: datetime
+    id: int
     tenant_id: str
     action: str
     verdict: str
@@ -46,7 +47,7 @@ class Entry:
 
     def as_record(self) -> dict[str, Json]:
         """Every field as JSON; the time in UTC with microseconds, so that it reads and sorts the same everywhere."""
-        record: dict[str, Json] = {field.name: getattr(self, field.name) for field in fields(self)}
+        record: dict[str, Json] = {name: getattr(self, name) for name in FIELDS}
         record["at"] = utc_text(self.at)
         record["format"] = FORMAT
         return record
@@ -60,41 +61,10 @@ class Entry:
         return sha256_hex(self.canonical())
 
 
-def entry_by(
-    actor: Actor,
-    *,
-    at: datetime,
-    action: str,
-    object_type: str,
-    object_id: str,
-    verdict: str = "",
-    run_id: str = "",
-    call_id: str = "",
-    tool: str = "",
-    detail: dict[str, Json] | None = None,
-    result_bytes: int | None = None,
-    duration_ms: int | None = None,
-) -> Entry:
-    """The entry for what `actor` did in its own tenant. `detail` must be redacted already (`redact_for_audit`)."""
-    return Entry(
-        at=at,
-        tenant_id=actor.tenant_id,
-        action=action,
-        verdict=verdict,
-        actor_kind=actor.kind,
-        actor_id=actor.id,
-        actor_name=actor.name,
-        on_behalf_of=actor.on_behalf_of,
-        via=actor.via,
-        object_type=object_type,
-        object_id=object_id,
-        run_id=run_id,
-        call_id=call_id,
-        tool=tool,
-        detail=detail or {},
-        result_bytes=result_bytes,
-        duration_ms=duration_ms,
-    )
+FIELDS: tuple[str, ...] = tuple(field.name for field in fields(Entry))
+"""The fields of an entry, in the order of every table and file."""
+WRITTEN: tuple[str, ...] = tuple(name for name in FIELDS if name not in ("at", "id"))
+"""The fields that whoever records gives; the database gives the other two."""
 
 
 def utc_text(at: datetime) -> str:

@@ -28,10 +28,30 @@ class Entry(models.Model):
 
     class Meta:
         db_table = "audit_entry"
+        # Each ends in the order of the log, so that a page of it is a walk along one index.
         indexes = [
-            models.Index(fields=["tenant_id", "-at"], name="audit_entry_tenant_at"),
-            models.Index(fields=["tenant_id", "object_type", "object_id", "at"], name="audit_entry_object"),
+            models.Index(fields=["tenant_id", "at", "id"], name="audit_entry_log"),
+            models.Index(fields=["id"], name="audit_entry_number"),
+            models.Index(fields=["tenant_id", "object_id", "object_type", "at"], name="audit_entry_thing"),
             models.Index(fields=["tenant_id", "run_id", "at"], name="audit_entry_run", condition=~models.Q(run_id="")),
+            models.Index(fields=["tenant_id", "actor_id", "at", "id"], name="audit_entry_actor"),
+            models.Index(fields=["tenant_id", "action", "at", "id"], name="audit_entry_action"),
+            models.Index(
+                fields=["tenant_id", "on_behalf_of", "at", "id"],
+                name="audit_entry_for",
+                condition=~models.Q(on_behalf_of=""),
+            ),
+            models.Index(
+                fields=["tenant_id", "call_id", "at", "id"], name="audit_entry_call", condition=~models.Q(call_id="")
+            ),
+            models.Index(
+                fields=["tenant_id", "tool", "at", "id"], name="audit_entry_tool", condition=~models.Q(tool="")
+            ),
+            models.Index(
+                fields=["tenant_id", "verdict", "at", "id"],
+                name="audit_entry_verdict",
+                condition=~models.Q(verdict="ok"),
+            ),
         ]
 
 

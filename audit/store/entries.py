@@ -7,35 +7,17 @@ from typing import Any
 
 from django.db import connection
 
-COLUMNS = (
-    "tenant_id",
-    "action",
-    "verdict",
-    "actor_kind",
-    "actor_id",
-    "actor_name",
-    "on_behalf_of",
-    "via",
-    "object_type",
-    "object_id",
-    "run_id",
-    "call_id",
-    "tool",
-    "detail",
-    "result_bytes",
-    "duration_ms",
-)
-"""Every column but the time and the number, which the database gives. Also the members of an owed entry."""
+from audit.core.entry import WRITTEN
 
 _INSERT = (
-    f"INSERT INTO audit_entry (at, {', '.join(COLUMNS)}) "  # noqa: S608 - constant names, no values
-    f"VALUES (COALESCE(%s, clearance_now()), {', '.join(['%s'] * len(COLUMNS))})"
+    f"INSERT INTO audit_entry (at, {', '.join(WRITTEN)}) "  # noqa: S608 - constant names, no values
+    f"VALUES (COALESCE(%s, clearance_now()), {', '.join(['%s'] * len(WRITTEN))})"
 )
 
 
 def insert_entry(values: Mapping[str, object], *, at: datetime | None = None) -> None:
     """Append one entry; `at` None means now by the database clock. Raises DatabaseError if it cannot be written."""
-    row: list[Any] = [json.dumps(values[name]) if name == "detail" else values[name] for name in COLUMNS]
+    row: list[Any] = [json.dumps(values[name]) if name == "detail" else values[name] for name in WRITTEN]
     with connection.cursor() as cursor:
         cursor.execute(_INSERT, [at, *row])
 

@@ -6,8 +6,9 @@ import pytest
 from django.db import transaction
 
 from audit.core.actor import SYSTEM
+from audit.core.filters import EntryFilters
 from audit.selectors import entries
-from audit.selectors.entries import EntryFilters, entries_for_object, entries_page
+from audit.selectors.entries import entries_for_object, entries_page
 from audit.services.record import audit_record
 from audit.store import clock
 

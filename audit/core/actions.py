@@ -1,0 +1,158 @@
+"""What the actions of the log mean in words. Every action that the code records has its line here; a test sees to it.
+
+The log outlives the code that wrote it: a line is never taken out, and an action without one is shown as its code.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """`done` tells what happened; `tried` is the infinitive of the same for whoever was refused it, "" where `done`
+    is the refusal itself or nobody can be refused it."""
+
+    done: str
+    tried: str = ""
+
+
+GROUPS: dict[str, str] = {
+    "call": "Calls",
+    "proposal": "Proposals",
+    "permit": "Permits",
+    "run": "Runs",
+    "stop": "Stops",
+    "contract": "Tools",
+    "policy": "Policies",
+    "agent": "Agents",
+    "token": "Tokens",
+    "session": "Sessions",
+    "person": "Signing in",
+    "password": "Passwords",
+    "member": "People",
+    "group": "Groups",
+    "tenant": "Organisations",
+    "credential": "Credentials",
+    "mail": "Mail",
+    "database": "The database",
+    "audit": "The log itself",
+}
+"""The first half of an action's code, in the order in which a choice lists them."""
+
+ACTIONS: dict[str, Action] = {
+    "call.submitted": Action("A call was asked for", "ask for a call"),
+    "call.allowed": Action("A call was allowed by the policy"),
+    "call.held_again": Action("A call was held again before it was sent"),
+    "call.refused": Action("A call was refused"),
+    "call.withdrawn": Action("A call was taken back", "take a call back"),
+    "call.resolved": Action("The run was told how its proposal ended"),
+    "call.started": Action("A call was started"),
+    "call.succeeded": Action("A call succeeded"),
+    "call.failed": Action("A call failed; nothing happened"),
+    "call.attempt_failed": Action("An attempt failed; the call is tried again"),
+    "call.unknown": Action("The outcome of a call is unknown"),
+    "call.looked_up": Action("The target was asked what became of a call"),
+    "call.reconciled": Action("An unknown outcome was settled", "settle an unknown outcome"),
+    "call.late_result": Action("A late answer was kept as evidence"),
+    "proposal.held": Action("A call was held for people"),
+    "proposal.asked_again": Action("A proposal was asked anew"),
+    "proposal.shown": Action("A proposal was shown"),
+    "proposal.decided": Action("A proposal was decided", "decide a proposal"),
+    "proposal.expired": Action("A proposal expired"),
+    "proposal.withdrawn": Action("A proposal was taken back"),
+    "proposal.cancelled": Action("A proposal was cancelled with its run"),
+    "proposal.refused": Action("A proposal was refused when it was judged again"),
+    "proposal.superseded": Action("A proposal was superseded by an edited revision"),
+    "proposal.nobody_can_decide": Action("A proposal waits for people who are not there"),
+    "permit.redeemed": Action("A permit was redeemed after everything was checked again"),
+    "permit.given_back": Action("A permit was given back; nothing had happened"),
+    "permit.revoked": Action("An approval was taken back", "take an approval back"),
+    "run.opened": Action("A run was opened", "open a run"),
+    "run.completed": Action("A run was completed", "complete a run"),
+    "run.cancelled": Action("A run was cancelled", "cancel a run"),
+    "stop.set": Action("A stop was set", "set a stop"),
+    "stop.lifted": Action("A stop was lifted", "lift a stop"),
+    "contract.admitted": Action("A tool's contract was admitted", "admit a tool's contract"),
+    "contract.retired": Action("A tool was retired", "retire a tool"),
+    "policy.published": Action("A policy was published", "publish a policy"),
+    "agent.created": Action("An agent was registered", "register an agent"),
+    "agent.activated": Action("An agent was activated again", "activate an agent again"),
+    "agent.owner_set": Action("An agent got another owner", "give an agent another owner"),
+    "agent.secret_rotated": Action("An agent got a new secret", "give an agent a new secret"),
+    "agent.deactivated": Action("An agent was deactivated", "deactivate an agent"),
+    "agent.scopes_set": Action("An agent's scopes were changed", "change an agent's scopes"),
+    "agent.principal_added": Action("An agent may act for one more person", "let an agent act for a person"),
+    "agent.principal_removed": Action(
+        "An agent may no longer act for a person", "end an agent's right to act for a person"
+    ),
+    "token.issued": Action("A token was issued", "get a token"),
+    "token.refreshed": Action("A token was refreshed", "refresh a token"),
+    "token.used": Action("A token was used", "use a token"),
+    "session.revoked": Action("An agent's session was ended", "end an agent's session"),
+    "person.signed_in": Action("A person signed in", "sign in"),
+    "person.signed_out": Action("A person signed out"),
+    "person.switched": Action("A person went over to another organisation", "go over to another organisation"),
+    "person.session_ended": Action("A browser's session was ended", "end a browser's session"),
+    "person.settings_changed": Action("A person changed their settings", "change settings"),
+    "password.changed": Action("A password was changed", "change a password"),
+    "password.reset": Action("A new password was set", "set a new password"),
+    "password.reset_asked": Action("A way to set a new password was asked for", "ask for a way to set a new password"),
+    "member.invited": Action("A person was invited", "invite a person"),
+    "member.added": Action("A person was added", "add a person"),
+    "member.changed": Action("A person's roles were changed", "change a person's roles"),
+    "group.created": Action("A group was made", "make a group"),
+    "group.joined": Action("A person joined a group", "add a person to a group"),
+    "group.left": Action("A person left a group", "take a person out of a group"),
+    "tenant.created": Action("An organisation was made"),
+    "credential.stored": Action("A credential was stored", "store a credential"),
+    "mail.tested": Action("A test mail was sent", "send a test mail"),
+    "database.restored": Action("The database was restored from a copy"),
+    "audit.read": Action("The log was read", "read the log"),
+    "audit.entry_read": Action("An entry was read", "read an entry"),
+    "audit.path_read": Action("The path of a call was read", "read the path of a call"),
+    "audit.exported": Action("An export was begun", "export the log"),
+    "audit.export_ended": Action("An export ended"),
+    "audit.months_made": Action("Room for the months to come was made"),
+}
+
+VERDICTS: dict[str, str] = {
+    "ok": "done",
+    "refused": "refused",
+    "duplicate": "the same again",
+    "unknown": "unknown",
+    "failed": "failed",
+}
+"""The verdicts that an entry can have, and the word for each."""
+
+TONES: dict[str, str] = {
+    "ok": "still", "refused": "bad", "duplicate": "still", "unknown": "unsure", "failed": "bad"
+}  # fmt: skip
+"""How each verdict is marked on a page."""
+
+
+def words_of(action: str, verdict: str = "ok") -> str:
+    """What an entry with this action and verdict says; the code itself where the table has no line."""
+    known = ACTIONS.get(action)
+    if known is None:
+        return action
+    if verdict == "refused" and known.tried:
+        return f"Refused to {known.tried}"
+    if verdict == "failed" and known.tried:
+        return f"Failed to {known.tried}"
+    if verdict == "duplicate":
+        return f"{known.done} (the same again)"
+    return known.done
+
+
+def actions_of(chosen: str) -> tuple[str, ...]:
+    """The actions that a filter's choice means: one code, or all of a group for `proposal.*`. Empty: no such choice."""
+    if chosen.endswith(".*"):
+        return tuple(code for code in ACTIONS if code.startswith(chosen[:-1]))
+    return (chosen,) if chosen in ACTIONS else ()
+
+
+def choices() -> list[tuple[str, str, list[tuple[str, str]]]]:
+    """(group's code, its word, its actions with their words) for a form."""
+    return [
+        (group, word, [(code, action.done) for code, action in ACTIONS.items() if code.startswith(group + ".")])
+        for group, word in GROUPS.items()
+    ]

@@ -22,6 +22,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         return {"actor": None}
     return {
         "actor": actor,
+        "theme": getattr(request, "theme", "system"),
         "roles": sorted(actor.roles),
         "initials": "".join(word[0] for word in actor.name.split()[:2]).upper() or "?",
         "memberships": SimpleLazyObject(partial(memberships_of, actor.id)),

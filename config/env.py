@@ -1,6 +1,7 @@
 """Reads the environment and fails loudly: a missing or malformed variable is named together with its remedy."""
 
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -75,3 +76,70 @@ def database(name: str, *, pool_max: int | None) -> dict[str, Any]:
         # as many requests would fail afterwards as it holds.
         "CONN_HEALTH_CHECKS": pool_max is not None,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """How mail is sent. `kind` is off, smtp, file or console; `words` tell it without any secret."""
+
+    kind: str
+    words: str
+    sender: str
+    mailer: dict[str, Any] = field(repr=False)
+
+
+_SMTP = {"smtp": 25, "smtp+starttls": 587, "smtps": 465}
+_NO_MAIL = "Mail is not set up: nothing is sent. Set CLEARANCE_EMAIL_URL."
+
+
+def mail(name: str, *, sender: str) -> Mail:
+    """The way to send mail from the address in variable `name`; off when it is unset.
+
+    smtp://host[:25], smtp+starttls://user@host[:587], smtps://user@host[:465] (a password in the address or, better, in
+    the file CLEARANCE_EMAIL_PASSWORD_FILE), file:///folder (each mail becomes a file), console: (standard error's log).
+    Raises EnvironmentProblem for anything else.
+    """
+    value = os.environ.get(name, "")
+    sender = os.environ.get("CLEARANCE_EMAIL_FROM", "") or sender
+    if "@" not in sender or "\n" in sender or "\r" in sender:
+        raise EnvironmentProblem("CLEARANCE_EMAIL_FROM must be an address: Clearance <clearance@example.org>.")
+    backend = "django.core.mail.backends."
+    if not value:
+        return Mail("off", _NO_MAIL, sender, {"BACKEND": backend + "dummy.EmailBackend"})
+    if value == "console:":
+        words = "Mail is written to the log of the web server, and sent to nobody."
+        return Mail("console", words, sender, {"BACKEND": backend + "console.EmailBackend"})
+    parts = urlsplit(value)
+    if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
+        folder = unquote(parts.path)
+        words = f"Each mail becomes a file in {folder}, and is sent to nobody."
+        return Mail(
+            "file", words, sender, {"BACKEND": backend + "filebased.EmailBackend", "OPTIONS": {"file_path": folder}}
+        )
+    try:
+        port = parts.port or _SMTP.get(parts.scheme, 0)
+    except ValueError:
+        port = 0
+    if parts.scheme not in _SMTP or not parts.hostname or not port or parts.path not in ("", "/") or parts.query:
+        raise EnvironmentProblem(
+            f"{name} must read smtp://host:port, smtp+starttls://user@host:port, smtps://user@host:port, "
+            "file:///folder or console:. A password belongs into the file that CLEARANCE_EMAIL_PASSWORD_FILE names."
+        )
+    password = unquote(parts.password or "")
+    if os.environ.get("CLEARANCE_EMAIL_PASSWORD_FILE"):
+        password = secret_file("CLEARANCE_EMAIL_PASSWORD_FILE")
+    user = unquote(parts.username or "")
+    if password and parts.scheme == "smtp" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+        raise EnvironmentProblem(f"{name} would send a password in the clear. Use smtp+starttls:// or smtps://.")
+    how = {"smtp": "unencrypted", "smtp+starttls": "with STARTTLS", "smtps": "with TLS"}[parts.scheme]
+    words = f"Mail goes to {parts.hostname}, port {port}, {how}, " + (f"as {user}." if user else "without signing in.")
+    options: dict[str, Any] = {
+        "host": parts.hostname,
+        "port": port,
+        "username": user,
+        "password": password,
+        "use_tls": parts.scheme == "smtp+starttls",
+        "use_ssl": parts.scheme == "smtps",
+        "timeout": 10,
+    }
+    return Mail("smtp", words, sender, {"BACKEND": backend + "smtp.EmailBackend", "OPTIONS": options})

@@ -25,6 +25,7 @@ TITLES = {
     409: "This has changed",
     413: "Too much at once",
     422: "Something is missing or wrong",
+    429: "Too many attempts",
     503: "A part we need does not answer",
 }
 

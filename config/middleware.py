@@ -15,6 +15,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils import timezone
 from django.utils.cache import patch_cache_control
 
+from access.core.address import address_of
+from access.services.sessions import session_seen
 from access.web.requests import PageRequest
 from access.web.sessions import person_of
 from audit.core.refusal import Refusal
@@ -26,7 +28,8 @@ log = logging.getLogger(__name__)
 
 
 class ActorMiddleware:
-    """Sets `request.actor` (a person of this browser session with the rights of this moment, or None) and the zone.
+    """Sets `request.actor` (a person of this browser session with the rights of this moment, or None), the zone that
+    times are told in, the theme, and the caller's network address.
 
     Agents' tokens are the API's business (config/api): they never become `request.actor`, so no page can be opened and
     nothing decided with one. Answers that say nothing about caching may not be kept by any cache, the browser's
@@ -67,7 +70,8 @@ class ActorMiddleware:
         if settings.SESSION_COOKIE_NAME in request.COOKIES:
             person = person_of(request.session)
             if person is not None:
-                request.actor, request.zone = person.actor, person.zone
+                request.actor, request.zone, request.theme = person.actor, person.zone, person.theme
+                session_seen(request.session.session_key or "")
         timezone.activate(request.zone)
 
 
@@ -92,7 +96,10 @@ class RefusalMiddleware:
 
 
 def _nobody(request: PageRequest) -> None:
-    request.actor, request.zone = None, UTC
+    request.actor, request.zone, request.theme = None, UTC, "system"
+    request.address = address_of(
+        request.META.get("REMOTE_ADDR", ""), request.META.get("HTTP_X_FORWARDED_FOR", ""), settings.TRUSTED_PROXIES
+    )
 
 
 def _private(response: HttpResponseBase) -> HttpResponseBase:

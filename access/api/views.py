@@ -7,7 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access.api.shapes import RevokeAnswer, RevokeRequest, TokenAnswer, TokenRequest
-from access.services.token import token_issue, token_refresh, token_revoke
+from access.services.token import token_revoke
+from access.services.token_door import token_exchange
 from audit.api.base import AUTH_ERRORS, BODY_ERRORS, NOT_FOUND, ApiView, actor_of, errors, read_body
 from audit.core.refusal import Invalid
 
@@ -38,6 +39,7 @@ class TokenView(ApiView):
                 (401, "REFRESH_REUSED", "This refresh token was used before, so the session has been revoked."),
                 (403, "SCOPE_MISSING", "This agent does not have refunds:write. Ask an admin for it."),
                 (403, "ACTING_FOR_REFUSED", "This agent may not act for that person. Ask an admin to allow it."),
+                (429, "TOKEN_THROTTLED", "This agent opens too many sessions. Wait 3 seconds and try again."),
                 (503, "TOKEN_KEYS", "No key to sign and check access tokens is at hand."),
                 *BODY_ERRORS,
             ),
@@ -87,7 +89,7 @@ class TokenView(ApiView):
                 missing=missing,
                 detail={"unknown": [], "wrong": dict.fromkeys(too_much, f"does not belong to {grant}")},
             )
-        pair = token_refresh(**given) if grant == "refresh_token" else token_issue(**given)
+        pair = token_exchange(address=getattr(request._request, "address", ""), **given)
         return Response(
             {
                 "access_token": pair.access_token,

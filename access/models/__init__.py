@@ -1,17 +1,21 @@
 from access.models.agents import Agent, AgentPrincipal
 from access.models.credentials import BackendCredential
 from access.models.people import Group, GroupMember, Membership, Tenant, User
+from access.models.signing import AccountLink, BrowserSession, Throttle
 from access.models.tokens import RefreshToken, TokenSession
 
 __all__ = [
+    "AccountLink",
     "Agent",
     "AgentPrincipal",
     "BackendCredential",
+    "BrowserSession",
     "Group",
     "GroupMember",
     "Membership",
     "RefreshToken",
     "Tenant",
+    "Throttle",
     "TokenSession",
     "User",
 ]

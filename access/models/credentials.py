@@ -4,7 +4,7 @@ import uuid
 
 from django.db import models
 
-from access.models.people import Tenant
+from access.models.people import Membership, Tenant
 
 
 class BackendCredential(models.Model):
@@ -16,6 +16,8 @@ class BackendCredential(models.Model):
     ciphertext = models.BinaryField()
     created_at = models.DateTimeField()
     replaced_at = models.DateTimeField(null=True)
+    changed_by = models.ForeignKey(Membership, on_delete=models.PROTECT, null=True, related_name="+")
+    """Who stored it last; null for our own process."""
 
     class Meta:
         constraints = [models.UniqueConstraint("tenant", "name", name="access_credential_name_once")]

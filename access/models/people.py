@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models.functions import Lower
 
 ROLES = ("reviewer", "operator", "admin", "auditor")
+THEMES = ("system", "light", "dark")
 
 
 class UserManager(BaseUserManager["User"]):
@@ -26,7 +27,9 @@ class User(AbstractBaseUser):
     email = models.EmailField(max_length=254, unique=True)
     name = models.CharField(max_length=200)
     is_active = models.BooleanField(default=True)
-    time_zone = models.CharField(max_length=64, default="UTC")
+    time_zone = models.CharField(max_length=64, blank=True, default="")
+    """An IANA name; empty follows the browser."""
+    theme = models.CharField(max_length=8, default="system")
     created_at = models.DateTimeField()
 
     USERNAME_FIELD = "email"
@@ -34,7 +37,10 @@ class User(AbstractBaseUser):
     objects = UserManager()
 
     class Meta:
-        constraints = [models.UniqueConstraint(Lower("email"), name="access_user_email_once")]
+        constraints = [
+            models.UniqueConstraint(Lower("email"), name="access_user_email_once"),
+            models.CheckConstraint(condition=models.Q(theme__in=list(THEMES)), name="access_user_known_theme"),
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -109,6 +109,35 @@ def agent_deactivate(*, actor: Actor, agent_id: str | UUID, because: str = "") -
     return stopped
 
 
+def agent_activate(*, actor: Actor, agent_id: str | UUID) -> bool:
+    """Let a stopped agent work again with the secret it had; an admin's right, because its owner may have been stopped
+    with it. Its earlier sessions stay ended. False if it was active. Raises Forbidden, NotFound."""
+    with audit_refusals(actor=actor, action="agent.activated", object_type="agent", object_id=agent_id):
+        agent = _agent(actor, agent_id, owner_may=False)
+        started = not agent.is_active
+        if started:
+            agent.is_active = True
+            agent.save(update_fields=["is_active"])
+            audit_record(actor=actor, action="agent.activated", object_type="agent", object_id=agent.id)
+    return started
+
+
+def agent_owner_set(*, actor: Actor, agent_id: str | UUID, user_id: str | UUID) -> AgentRow:
+    """Make somebody else answer for the agent; an admin's right. The owner never approves its calls (A9).
+
+    Raises Forbidden, NotFound (agent, or a person who is no active member).
+    """
+    with audit_refusals(actor=actor, action="agent.owner_set", object_type="agent", object_id=agent_id):
+        agent = _agent(actor, agent_id, owner_may=False)
+        before, agent.owner = agent.owner.user_id, _member(actor, user_id)
+        agent.save(update_fields=["owner"])
+        audit_record(
+            actor=actor, action="agent.owner_set", object_type="agent", object_id=agent.id,
+            detail={"owner": agent.owner.user_id, "before": before},
+        )  # fmt: skip
+    return _row(agent)
+
+
 def agent_scopes_set(*, actor: Actor, agent_id: str | UUID, scopes: Iterable[str]) -> AgentRow:
     """Give the agent exactly these scopes; an admin's right. Live tokens lose what is taken at their next call.
 

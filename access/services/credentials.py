@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 
 from access.core.names import slug_of
 from access.core.rights import require_admin
-from access.models import BackendCredential
+from access.models import BackendCredential, Membership
 from access.store import cipher
 from audit.core.actor import Actor
 from audit.core.refusal import Invalid, Unavailable
@@ -31,7 +31,7 @@ def credential_store(*, actor: Actor, name: str, secret: str) -> bool:
                 code="SECRET_INVALID",
             )
         ciphertext = cipher.seal(tenant_id=actor.tenant_id, name=name, secret=secret)
-        new = _write(actor.tenant_id, name, ciphertext)
+        new = _write(actor, name, ciphertext)
         audit_record(
             actor=actor, action="credential.stored", object_type="credential", object_id=name, detail={"new": new}
         )
@@ -50,14 +50,19 @@ def credential_reveal(*, tenant_id: str, name: str) -> str:
     return cipher.unseal(tenant_id=str(tenant_id), name=name, ciphertext=bytes(row.ciphertext))
 
 
-def _write(tenant_id: str, name: str, ciphertext: bytes) -> bool:
+def _write(actor: Actor, name: str, ciphertext: bytes) -> bool:
     now = clock.now()
+    by = None
+    if actor.kind == "person":
+        by = Membership.objects.filter(tenant_id=actor.tenant_id, user_id=actor.id).first()
     try:
         with transaction.atomic():
             BackendCredential.objects.create(
-                id=uuid4(), tenant_id=UUID(tenant_id), name=name, ciphertext=ciphertext, created_at=now
-            )
+                id=uuid4(), tenant_id=UUID(actor.tenant_id), name=name, ciphertext=ciphertext, created_at=now,
+                changed_by=by,
+            )  # fmt: skip
     except IntegrityError:
-        BackendCredential.objects.filter(tenant_id=tenant_id, name=name).update(ciphertext=ciphertext, replaced_at=now)
+        kept = BackendCredential.objects.filter(tenant_id=actor.tenant_id, name=name)
+        kept.update(ciphertext=ciphertext, replaced_at=now, changed_by=by)
         return False
     return True

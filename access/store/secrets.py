@@ -38,6 +38,11 @@ def new_password() -> str:
     return "-".join("".join(secrets.choice(alphabet) for _ in range(4)) for _ in range(5))
 
 
+def new_link_token() -> str:
+    """The token of a single-use link: 256 random bits."""
+    return secrets.token_urlsafe(32)
+
+
 def new_token_id() -> str:
     """A token's `jti`: 128 random bits."""
     return secrets.token_hex(16)

@@ -18,6 +18,8 @@ class PageRequest(HttpRequest):
 
     actor: Actor | None
     zone: tzinfo
+    theme: str
+    address: str
     htmx: HtmxDetails
 
 

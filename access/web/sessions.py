@@ -28,10 +28,11 @@ KEPT_LIMIT = 4000
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A signed-in person in one tenant, with the rights of this moment and the zone that times are told in."""
+    """A signed-in person in one tenant, with the rights of this moment, the zone that times are told in, the theme."""
 
     actor: Actor
     zone: tzinfo
+    theme: str = "system"
 
 
 def person_of(session: SessionBase) -> Person | None:
@@ -46,7 +47,8 @@ def person_of(session: SessionBase) -> Person | None:
         actor = actor_for_session(user_id=user.pk, tenant_id=None, session_id=session.session_key or "")
     if actor is None:
         return None
-    return Person(actor, zone_of(getattr(user, "time_zone", "UTC"), session.get(ZONE_KEY)))
+    zone = zone_of(getattr(user, "time_zone", ""), session.get(ZONE_KEY))
+    return Person(actor, zone, getattr(user, "theme", "system"))
 
 
 def person_of_key(session_key: str | None) -> Person | None:
@@ -58,8 +60,8 @@ def person_of_key(session_key: str | None) -> Person | None:
 
 
 def zone_of(profile: str, browser: str | None) -> tzinfo:
-    """The account's zone; where none was ever chosen (UTC), the zone the browser told at sign-in."""
-    name = browser if profile == "UTC" and browser else profile
+    """The account's zone; where none was chosen, the one that the browser told at sign-in."""
+    name = profile or browser or "UTC"
     if name == "UTC":
         return UTC  # also on a machine that has no zones
     try:

@@ -3,7 +3,7 @@
 from typing import cast
 
 from django.conf import settings
-from django.contrib.auth import authenticate, login, logout
+from django.contrib.auth import login, logout
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render, resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -11,13 +11,11 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from access.selectors.actors import actor_for_session, memberships_of
+from access.services.sessions import session_close, session_moved, session_open
+from access.services.signin import person_sign_in
 from access.web.requests import PageRequest, PersonRequest, signed_in
 from access.web.sessions import TENANT_KEY, ZONE_KEY, keep_text
-from audit.core.refusal import NotFound
-
-# One sentence for an unknown address, a wrong password and a closed account: it tells a guesser nothing.
-WRONG = "This e-mail address and password do not open an account. Check both and try again."
-NO_TENANT = "Your account belongs to no organisation any more. Ask an admin of yours to add you again."
+from audit.core.refusal import NotFound, Refusal
 
 
 @sensitive_post_parameters("password")
@@ -35,17 +33,22 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         if page.actor is not None:
             return HttpResponseRedirect(context["next"])
         return render(page, "access/sign_in.html", context)
-    password = page.POST.get("password", "")
-    # PostgreSQL takes no NUL; nobody's address or password holds one.
-    readable = "\0" not in context["username"] + password
-    user = authenticate(page, username=context["username"].strip(), password=password) if readable else None
-    problem = WRONG if user is None else ""
-    actor = actor_for_session(user.pk, None) if user is not None else None
-    if user is not None and actor is None:
-        problem = NO_TENANT
-    if user is None or actor is None:
-        return render(page, "access/sign_in.html", context | {"problem": problem}, status=422)
-    login(page, user)
+    try:
+        found = person_sign_in(email=context["username"], password=page.POST.get("password", ""), address=page.address)
+    except Refusal as refusal:
+        if refusal.status >= 500:
+            raise
+        # The form stays, so its answer is that of a form: 422; only too many attempts say so to programs as well.
+        status = refusal.status if refusal.retry_after is not None else 422
+        answer = render(page, "access/sign_in.html", context | {"problem": refusal.message}, status=status)
+        if refusal.retry_after is not None:
+            answer.headers["Retry-After"] = str(refusal.retry_after)
+        return answer
+    login(page, found.user)
+    key = page.session.session_key or ""
+    # The rights are read again for the entry: it names the session that has just begun.
+    actor = actor_for_session(found.user.pk, found.actor.tenant_id, key) or found.actor
+    session_open(actor=actor, session_key=key, address=page.address, browser=page.headers.get("User-Agent", ""))
     page.session[TENANT_KEY] = actor.tenant_id
     page.session[ZONE_KEY] = page.POST.get("zone", "")[:64]
     keep_text(page.session, context["next"], context["kept"])
@@ -55,7 +58,10 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
     """End the session: its row goes, so its open pages lose their WebSockets at the next look."""
-    logout(request)
+    page = cast(PageRequest, request)
+    if page.actor is not None:
+        session_close(actor=page.actor, session_key=page.session.session_key or "")
+    logout(page)
     return HttpResponseRedirect(resolve_url(settings.LOGOUT_REDIRECT_URL))
 
 
@@ -66,6 +72,10 @@ def switch_tenant(request: PersonRequest) -> HttpResponse:
     wanted = request.POST.get("tenant", "")
     if wanted not in {str(row.tenant_id) for row in memberships_of(request.actor.id)}:
         raise NotFound("You belong to no organisation with this id.")
+    moved = actor_for_session(request.actor.id, wanted, request.session.session_key or "")
+    if moved is None:
+        raise NotFound("You belong to no organisation with this id.")
+    session_moved(actor=moved, session_key=request.session.session_key or "", tenant_id=wanted)
     request.session[TENANT_KEY] = wanted
     return HttpResponseRedirect(resolve_url(settings.LOGIN_REDIRECT_URL))
 

@@ -128,6 +128,15 @@ class TooLarge(Refusal):
     default_message = "The body is larger than this door takes. Send less, or refer to an artifact."
 
 
+class TooMany(Refusal):
+    """429. Too many attempts; `retry_after` says when the next one is looked at."""
+
+    default_code = "RATE_LIMITED"
+    default_status = 429
+    default_message = "Too many attempts. Wait and try again."
+    default_retry_safe = True
+
+
 class Unavailable(Refusal):
     """503. Something we need does not answer; nothing was started, so the same request may be sent again."""
 

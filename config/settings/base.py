@@ -1,6 +1,7 @@
 """Settings that every installation shares. What differs comes from the environment (config/env.py)."""
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from django.utils.csp import CSP
 
@@ -14,6 +15,10 @@ CREDENTIAL_KEY_FILE = env.text("CLEARANCE_CREDENTIAL_KEY_FILE")
 TOKEN_KEYS_DIR = env.text("CLEARANCE_TOKEN_KEYS_DIR")
 REFERENCE_DIR = env.text("CLEARANCE_REFERENCE_DIR", str(BASE_DIR / "var" / "reference"))
 REDIS_URL = env.text("REDIS_URL")
+# Proxies of ours in front of the web server; so many entries of X-Forwarded-For are believed, from the right.
+TRUSTED_PROXIES = env.whole_number("CLEARANCE_TRUSTED_PROXIES", 0)
+MAIL = env.mail("CLEARANCE_EMAIL_URL", sender=f"Clearance <clearance@{urlsplit(BASE_URL).hostname or 'localhost'}>")
+MAILERS = {"default": MAIL.mailer}
 
 DEBUG = False
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]"]

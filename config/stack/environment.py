@@ -47,6 +47,11 @@ class Layout:
         return self.home / "log"
 
     @property
+    def mail(self) -> Path:
+        """Each mail that is sent is a file here, unless CLEARANCE_EMAIL_URL names a server."""
+        return self.home / "mail"
+
+    @property
     def run(self) -> Path:
         return self.home / "run"
 
@@ -97,6 +102,7 @@ def compose(
         "CLEARANCE_TOKEN_KEYS_DIR": str(secrets.token_keys),
         "CLEARANCE_BASE_URL": f"http://localhost:{port}",
         "CLEARANCE_REFERENCE_DIR": str(layout.reference),
+        "CLEARANCE_EMAIL_URL": layout.mail.absolute().as_uri(),
         "CLEARANCE_DEMO_DIR": str(secrets.demo),
         "CLEARANCE_DEMO_PAYMENTS_URL": payments_url,
         "PYTHONUNBUFFERED": "1",

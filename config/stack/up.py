@@ -23,7 +23,8 @@ What to do next
   3. Ask the payment server itself ({payments}) what it has refunded
      (curl -u "$(cat {key}):" {payments}/v1/refunds).
 
-Stop everything with Ctrl-C. `make up` continues with the same data. Logs: {logs}"""
+Stop everything with Ctrl-C. `make up` continues with the same data. Logs: {logs}
+{mail}"""
 
 
 def main() -> int:
@@ -60,8 +61,16 @@ def welcome(stack: Stack, seconds: float) -> str:
         payments=stack.payments_url,
         key=stack.secrets.demo / "payments.key",
         logs=stack.layout.logs,
+        mail=mail_words(stack.environment["CLEARANCE_EMAIL_URL"], stack.layout),
     )
     return "\n".join([*lines, "", text])
+
+
+def mail_words(url: str, layout: Layout) -> str:
+    """Where mail goes; the address may hold a password and is not shown."""
+    if url != layout.mail.absolute().as_uri():
+        return "Mail goes where CLEARANCE_EMAIL_URL says."
+    return f"Mail is not sent: each one becomes a file in {layout.mail}. CLEARANCE_EMAIL_URL names a mail server."
 
 
 if __name__ == "__main__":

@@ -87,6 +87,8 @@ class Stack:
             port=self.port,
             payments_url=self.payments_url,
         )
+        # Mails hold links that set passwords: for nobody else on this machine.
+        layout.mail.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_environment(layout, self.environment)
         self.run_to_end("prepare_database", "manage.py", "prepare_database")
         # It boots while the demo is made; nobody knows the address yet.

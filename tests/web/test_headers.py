@@ -86,7 +86,7 @@ def test_a_fault_of_ours_is_a_sentence_and_never_a_trace(acme, monkeypatch):
     def broken(*args, **kwargs):
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("access.web.views.authenticate", broken)
+    monkeypatch.setattr("access.web.views.person_sign_in", broken)
     answer = Client(raise_request_exception=False).post("/sign-in/", {"username": "a", "password": "b"})
     assert answer.status_code == 500
     text = answer.content.decode()

@@ -5,7 +5,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 
 from access.services import people
-from access.web.views import NO_TENANT, WRONG
+from access.services.signin import NO_TENANT, WRONG
 from tests.support import factories
 
 

@@ -17,8 +17,15 @@ APPEND_ONLY = (
     "approvals_toolversion",
     "approvals_policyversion",
 )
-# Nothing of the application deletes rows but these: sessions, messages' storage and settled leases.
-MAY_DELETE = ("django_session", "audit_owed", "runs_resourcelease", "access_groupmember", "access_agentprincipal")
+# Nothing of the application deletes rows but these: sessions, debts, settled leases, places and stale counters.
+MAY_DELETE = (
+    "django_session",
+    "audit_owed",
+    "runs_resourcelease",
+    "access_groupmember",
+    "access_agentprincipal",
+    "access_throttle",
+)
 
 
 class Command(BaseCommand):

@@ -1,0 +1,55 @@
+"""What a person sets for themselves: name, time zone, theme."""
+
+from functools import lru_cache
+from zoneinfo import available_timezones
+
+from access.core.names import name_of
+from access.models import User
+from access.models.people import THEMES
+from audit.core.actor import Actor
+from audit.core.refusal import Forbidden, Invalid
+from audit.services.record import audit_record, audit_refusals
+
+_REGIONS = tuple(
+    f"{region}/"
+    for region in [
+        "Africa",
+        "America",
+        "Antarctica",
+        "Arctic",
+        "Asia",
+        "Atlantic",
+        "Australia",
+        "Europe",
+        "Indian",
+        "Pacific",
+    ]
+)
+
+
+@lru_cache(maxsize=1)
+def zones() -> tuple[str, ...]:
+    """The IANA zones that a person may choose, by name: those with a place, and UTC."""
+    return ("UTC", *sorted(name for name in available_timezones() if name.startswith(_REGIONS)))
+
+
+def profile_change(*, actor: Actor, name: str, time_zone: str, theme: str) -> None:
+    """Set the actor's own name, zone ("" follows the browser) and theme.
+
+    Raises Forbidden, Invalid (NAME_INVALID, ZONE_UNKNOWN, THEME_UNKNOWN).
+    """
+    with audit_refusals(actor=actor, action="person.settings_changed", object_type="account", object_id=actor.id):
+        if actor.kind != "person" or actor.via != "session":
+            raise Forbidden("Only a signed-in person has settings.", code="ROLE_MISSING")
+        if time_zone and time_zone not in zones():
+            raise Invalid(f"{time_zone[:60]!r} is not a time zone. Choose one of the list.", code="ZONE_UNKNOWN")
+        if theme not in THEMES:
+            raise Invalid("Choose one of the themes of the list.", code="THEME_UNKNOWN")
+        user = User.objects.select_for_update().get(id=actor.id)
+        before = {"name": user.name, "time_zone": user.time_zone, "theme": user.theme}
+        user.name, user.time_zone, user.theme = name_of(name), time_zone, theme
+        user.save(update_fields=["name", "time_zone", "theme"])
+        audit_record(
+            actor=actor, action="person.settings_changed", object_type="account", object_id=actor.id,
+            detail={"name": user.name, "time_zone": time_zone, "theme": theme, "before": before},
+        )  # fmt: skip

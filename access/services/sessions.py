@@ -1,0 +1,98 @@
+"""Browser sessions of people: begun at sign-in, listed to their owner, ended one by one, all but this one, or all."""
+
+from uuid import UUID
+
+from access.models import BrowserSession
+from access.store import browsers
+from audit.core.actor import Actor
+from audit.core.refusal import Forbidden, NotFound
+from audit.services.record import audit_record, audit_record_or_owe, audit_refusals
+from audit.store import clock
+
+
+def session_open(*, actor: Actor, session_key: str, address: str, browser: str) -> None:
+    """Note the session that the actor has just begun. No entry, no session: raises DatabaseError if it cannot be."""
+    with audit_refusals(actor=actor, action="person.signed_in", object_type="account", object_id=actor.id):
+        browsers.start(
+            user_id=UUID(actor.id), tenant_id=UUID(actor.tenant_id), session_key=session_key, address=address,
+            browser=browser_words(browser), now=clock.now(),
+        )  # fmt: skip
+        audit_record(
+            actor=actor, action="person.signed_in", object_type="account", object_id=actor.id,
+            detail={"address": address, "browser": browser_words(browser)},
+        )  # fmt: skip
+
+
+def session_close(*, actor: Actor, session_key: str) -> None:
+    """The person signed out. Ends the row for the list too; works while the audit log does not (S69)."""
+    with audit_refusals(actor=actor, action="person.signed_out", object_type="account", object_id=actor.id):
+        browsers.end(BrowserSession.objects.filter(session_key=session_key, user_id=actor.id), "signed out")
+        audit_record_or_owe(actor=actor, action="person.signed_out", object_type="account", object_id=actor.id)
+
+
+def session_end(*, actor: Actor, session_id: str | UUID) -> bool:
+    """End one of the actor's own sessions, at once. False if it had ended already.
+
+    Raises Forbidden to whoever is no person in a session, NotFound for another person's id and an unknown one.
+    """
+    with audit_refusals(actor=actor, action="person.session_ended", object_type="account", object_id=actor.id):
+        _person(actor)
+        try:
+            found = BrowserSession.objects.get(id=UUID(str(session_id)), user_id=actor.id)
+        except (ValueError, BrowserSession.DoesNotExist):
+            raise NotFound from None
+        ended = browsers.end(BrowserSession.objects.filter(id=found.id), "ended from the list of sessions")
+        if ended:
+            audit_record_or_owe(
+                actor=actor, action="person.session_ended", object_type="account", object_id=actor.id,
+                detail={"sessions": [found.id]},
+            )  # fmt: skip
+    return ended == 1
+
+
+def sessions_end_others(*, actor: Actor, session_key: str) -> int:
+    """End every session of the actor but the one with this key, in all organisations; how many. Raises Forbidden."""
+    with audit_refusals(actor=actor, action="person.session_ended", object_type="account", object_id=actor.id):
+        _person(actor)
+        ended = browsers.end(browsers.of_person(actor.id, but=session_key), "all others ended from the list")
+        if ended:
+            audit_record_or_owe(
+                actor=actor, action="person.session_ended", object_type="account", object_id=actor.id,
+                detail={"others": ended},
+            )  # fmt: skip
+    return ended
+
+
+def session_moved(*, actor: Actor, session_key: str, tenant_id: str) -> None:
+    """The actor works in another of their organisations from now on; the entry stands in that one."""
+    with audit_refusals(actor=actor, action="person.switched", object_type="account", object_id=actor.id):
+        browsers.move(session_key, UUID(tenant_id))
+        audit_record(actor=actor, action="person.switched", object_type="account", object_id=actor.id)
+
+
+def session_seen(session_key: str) -> None:
+    """The session is in use. Written rarely; see store/browsers.py."""
+    browsers.seen(session_key)
+
+
+def browser_words(header: str) -> str:
+    """`Firefox on Linux` from a User-Agent header; what it cannot name is left out. A hint for its owner, no proof."""
+    browser = next((name for mark, name in _BROWSERS if mark in header), "")
+    system = next((name for mark, name in _SYSTEMS if mark in header), "")
+    return " on ".join(word for word in (browser, system) if word) or "Unknown browser"
+
+
+# In this order: each browser also claims to be those further down.
+_BROWSERS = (
+    ("Edg", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("FxiOS/", "Firefox"), ("CriOS/", "Chrome"),
+    ("Chrome/", "Chrome"), ("Safari/", "Safari"), ("curl/", "curl"), ("python-httpx/", "A Python program"),
+)  # fmt: skip
+_SYSTEMS = (
+    ("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"), ("Windows", "Windows"), ("Mac OS X", "macOS"),
+    ("CrOS", "ChromeOS"), ("Linux", "Linux"),
+)  # fmt: skip
+
+
+def _person(actor: Actor) -> None:
+    if actor.kind != "person" or actor.via != "session":
+        raise Forbidden("Only a signed-in person has sessions.", code="ROLE_MISSING")

@@ -1,0 +1,120 @@
+"""Coming in with a password: throttled before the password is looked at, recorded whichever way it ends.
+
+Counters live in PostgreSQL, so signing in and its throttle work while Valkey is down (docs/decisions/0011-sign-in.md).
+"""
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.contrib.auth import authenticate
+from django.contrib.auth.base_user import AbstractBaseUser
+
+from access.core.address import throttled_as
+from access.core.throttle import SIGN_IN_ACCOUNT, SIGN_IN_ADDRESS, Limit, wait_words
+from access.models import Membership, User
+from access.selectors.actors import actor_for_session
+from access.store import throttle
+from audit.core.actor import Actor
+from audit.core.refusal import Forbidden, Refusal, TooMany, Unauthenticated
+from audit.services.record import audit_refused
+
+# One sentence for an unknown address, a wrong password and a closed account: it tells a guesser nothing.
+WRONG = "This e-mail address and password do not open an account. Check both and try again."
+NO_TENANT = "Your account belongs to no organisation any more. Ask an admin of yours to add you again."
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """Who came in. `user` is for Django's login, which makes the session."""
+
+    user: AbstractBaseUser
+    actor: Actor
+
+
+def person_sign_in(*, email: str, password: str, address: str) -> SignedIn:
+    """Check the password of an account; `address` is where the attempt comes from, for the counters and the log.
+
+    Raises TooMany (SIGN_IN_THROTTLED, the same for known and unknown accounts, right and wrong passwords),
+    Unauthenticated (SIGN_IN_REFUSED), Forbidden (NO_TENANT). Every refusal is recorded: in the organisations of the
+    account, or, for an address that has none, in the installation's own log under a keyed hash of what was typed,
+    which may be a password in the wrong field.
+    """
+    account = email.strip().lower()[:254]
+    readable = "\0" not in email + password  # PostgreSQL takes no NUL; nobody's address or password holds one
+    account = account if readable else ""
+    counted = ((SIGN_IN_ADDRESS, throttled_as(address)), (SIGN_IN_ACCOUNT, account))
+    for number, (limit, key) in enumerate(counted):
+        taken = throttle.take(limit, key)
+        if taken.wait:
+            for earlier, earlier_key in counted[:number]:
+                throttle.give_back(earlier, earlier_key)
+            refusal = too_many(limit, taken.wait)
+            if taken.tell:
+                _record(account, address, refusal)
+            raise refusal
+    user = authenticate(username=account, password=password) if readable else None
+    if user is None:
+        wrong = Unauthenticated(WRONG, code="SIGN_IN_REFUSED")
+        _record(account, address, wrong)
+        raise wrong
+    throttle.give_back(SIGN_IN_ADDRESS, throttled_as(address))
+    throttle.clear(SIGN_IN_ACCOUNT, account)
+    actor = actor_for_session(user.pk, None)
+    if actor is None:
+        closed = Forbidden(NO_TENANT, code="NO_TENANT")
+        _record(account, address, closed)
+        raise closed
+    return SignedIn(user, actor)
+
+
+def too_many(limit: Limit, wait: int) -> TooMany:
+    """The refusal of a full counter, with what helps."""
+    where = "from your network" if limit is SIGN_IN_ADDRESS else "for this account"
+    return TooMany(
+        f"Too many attempts {where}. Wait {wait_words(wait)} and try again"
+        + (", or set a new password by mail." if limit is SIGN_IN_ACCOUNT else "."),
+        code="SIGN_IN_THROTTLED",
+        retry_after=wait,
+    )
+
+
+def record_for_account(user: User | None, typed: str, refusal: Refusal, *, action: str, address: str) -> None:
+    """Record a refusal of somebody who is not signed in, in every organisation of the account that was aimed at."""
+    tenants = [] if user is None else list(_tenants(user))
+    if user is None or not tenants:
+        audit_refused(
+            actor=nobody(""), refusal=refusal, action=action, object_type="account", object_id=_hashed(typed),
+            detail={"address": address},
+        )  # fmt: skip
+        return
+    for tenant in tenants:
+        audit_refused(
+            actor=nobody(str(tenant)), refusal=refusal, action=action, object_type="account", object_id=user.id,
+            detail={"address": address, "email": user.email},
+        )  # fmt: skip
+
+
+def nobody(tenant_id: str) -> Actor:
+    """Somebody at a browser who has not shown who they are."""
+    return Actor(
+        kind="person", id="", name="somebody not signed in", tenant_id=tenant_id, roles=frozenset(),
+        groups=frozenset(), scopes=frozenset(), via="session",
+    )  # fmt: skip
+
+
+def _tenants(user: User) -> list[object]:
+    return list(Membership.objects.filter(user=user).order_by("created_at", "id").values_list("tenant_id", flat=True))
+
+
+def _record(account: str, address: str, refusal: Refusal) -> None:
+    user = User.objects.filter(email=account).first() if account else None
+    record_for_account(user, account, refusal, action="person.signed_in", address=address)
+
+
+def _hashed(typed: str) -> str:
+    """Equal for equal texts, so that a row of attempts is seen as one, and of no use to whoever reads it."""
+    key = settings.SECRET_KEY.encode()
+    digest = hmac.new(key, b"clearance/typed/1\0" + typed.encode("utf-8", "surrogatepass"), hashlib.sha256)
+    return "typed:" + digest.hexdigest()[:16]

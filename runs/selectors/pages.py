@@ -17,10 +17,20 @@ from audit.core.visible import as_line
 from audit.store.clock import now
 from runs.core.kinds import CallState, RunStatus
 from runs.core.meanings import CALL_MEANING, RUN_MEANING
+from runs.core.standing import CALL_WORD, RUN_WORD, Standing, run_standing
 from runs.core.state import CallMachine, State
-from runs.core.words import CALL_TONE, RUN_TONE, Line, Segment, Tone, detail_segments, effect_words
+from runs.core.words import CALL_TONE, Line, Segment, Tone, detail_segments, effect_words
 from runs.selectors.rows import CallRow, RunRow
-from runs.selectors.runs import EventRow, run_detail, run_get, runs_by_id, runs_page, timeline, visible_runs
+from runs.selectors.runs import (
+    EventRow,
+    call_counts,
+    run_detail,
+    run_get,
+    runs_by_id,
+    runs_page,
+    timeline,
+    visible_runs,
+)
 
 WINDOW = 200
 """Events that a page shows at once and a push carries at most."""
@@ -45,7 +55,7 @@ class CallShown:
     call_id: str
     tool: str
     digest: str
-    state: str
+    word: str
     tone: Tone
     meaning: str
     proposal_id: UUID | None
@@ -63,7 +73,7 @@ class RunShown:
     run: RunRow
     now: datetime
     title: str
-    tone: Tone
+    standing: Standing
     meaning: str
     detail: tuple[Segment, ...]
     events: list[EventShown]
@@ -85,7 +95,7 @@ class RunListed:
     """A run as a row of the list."""
 
     run: RunRow
-    tone: Tone
+    standing: Standing
     meaning: str
     detail: tuple[Segment, ...]
 
@@ -95,6 +105,7 @@ class StateOption:
     """One state of the filter, and how many runs stand there."""
 
     value: str
+    word: str
     meaning: str
     count: int
 
@@ -178,13 +189,14 @@ def run_shown(actor: Actor, run_id: UUID | str, *, after: int | None = None, bef
     events = timeline(actor, run_id, after=after, limit=last - after) if last > after else []
     may_cancel, why_no_cancel = _cancel(actor, detail.state)
     status = RunStatus(run.status)
+    standing = run_standing(status, detail.counts)
     shown = RunShown(
         run=run,
         now=now(),
-        title=f"{as_line(run.title) or 'Run ' + str(run.id)[:8]} · {run.status} · Clearance",
-        tone=RUN_TONE[status],
+        title=f"{as_line(run.title) or 'Run ' + str(run.id)[:8]} · {standing.word} · Clearance",
+        standing=standing,
         meaning=RUN_MEANING[status],
-        detail=detail_segments(run.detail),
+        detail=_beside(run, standing),
         events=[_event(event) for event in reversed(events)],
         first=after + 1,
         last=last,
@@ -208,19 +220,25 @@ def run_changed(actor: Actor, run_id: UUID | str, *, after: int) -> RunShown | N
 
 def _listing(actor: Actor, rows: Sequence[RunRow], state: str, q: str, following: str) -> RunsListed:
     counts = run_counts(actor)
+    calls = call_counts(actor, [run.id for run in rows if run.status == RunStatus.COMPLETED])
     return RunsListed(
         rows=[
-            RunListed(run, RUN_TONE[status], RUN_MEANING[status], detail_segments(run.detail))
+            RunListed(run, standing, RUN_MEANING[status], _beside(run, standing))
             for run in rows
             for status in [RunStatus(run.status)]
+            for standing in [run_standing(status, calls.get(run.id, {}))]
         ],
-        states=[StateOption(s.value, RUN_MEANING[s], counts.get(s.value, 0)) for s in RunStatus],
+        states=[StateOption(s.value, RUN_WORD[s], RUN_MEANING[s], counts.get(s.value, 0)) for s in RunStatus],
         total=sum(counts.values()),
         state=state,
         q=q,
         next=following,
         now=now(),
     )
+
+
+def _beside(run: RunRow, standing: Standing) -> tuple[Segment, ...]:
+    return (Segment("text", standing.beside),) if standing.beside else detail_segments(run.detail)
 
 
 def _event(row: EventRow) -> EventShown:
@@ -235,7 +253,7 @@ def _call(row: CallRow, machine: CallMachine | None) -> CallShown:
         call_id=row.call_id,
         tool=row.tool,
         digest=row.digest,
-        state=row.state,
+        word=CALL_WORD[state],
         tone=CALL_TONE[state],
         meaning=CALL_MEANING[state],
         proposal_id=row.proposal_id,
@@ -268,7 +286,7 @@ def _cancel(actor: Actor, state: State) -> tuple[bool, str]:
 def _signatures(shown: RunShown) -> dict[str, str]:
     run = shown.run
     said: dict[str, object] = {
-        "head": (run.status, run.detail, run.updated_at, run.title),
+        "head": (shown.standing, run.detail, run.updated_at, run.title),
         "verbs": (shown.may_cancel, shown.why_no_cancel),
         "calls": (shown.calls, shown.counts),
         "facts": (shown.unresolved, shown.cancel_asked, shown.cancel_acknowledged, shown.quiescent, run.finished_at),

@@ -35,13 +35,13 @@ def ola(acting, open_page):
 def test_the_history_grows_while_one_looks(acting, ola):
     asked = acting.refund(title="grow while I look")
     page = ola(asked.run_id)
-    expect(page.locator("#run-head .tag")).to_have_text("waiting_approval")
+    expect(page.locator("#run-head .tag")).to_have_text("Waiting for people")
     acting.decide(asked, "approve")
     assert acting.agent.wait_for_call(asked.run_id, asked.call_id, seconds=15)["state"] == "succeeded"
     assert_gapless(page, last_event(acting, asked.run_id))
     expect(page.locator("#timeline")).to_contain_text("was approved by Tove Brandt")
     expect(page.locator("#timeline")).to_contain_text("succeeded, reference re_")
-    expect(page.locator("#run-calls .tag")).to_have_text("succeeded")
+    expect(page.locator("#run-calls .tag")).to_have_text("Succeeded")
     expect(page.locator("#run-head [data-word]")).to_have_text("Live")
 
 
@@ -115,7 +115,7 @@ def test_the_web_server_may_go_away_and_the_page_catches_up(acting, ola):
     expect(word).to_have_text("Live", timeout=40_000)
     acting.agent.complete(run)
     assert_gapless(page, last_event(acting, run))
-    expect(page.locator("#run-head .tag")).to_have_text("completed")
+    expect(page.locator("#run-head .tag")).to_have_text("Completed")
 
 
 def test_a_raw_event_is_there_on_demand(acting, ola):
@@ -134,8 +134,8 @@ def test_cancel_says_what_it_does_and_then_that_it_is_done(acting, ola):
     expect(page.locator(".verb form")).to_contain_text("calls that wait for people are taken back and never run")
     page.fill("#cancel-reason", "wrong customer")
     page.click("text=Cancel this run")
-    expect(page.locator("#run-head .tag")).to_have_text("cancelled")
+    expect(page.locator("#run-head .tag")).to_have_text("Cancelled")
     expect(page.locator("#timeline")).to_contain_text("wrong customer")
-    expect(page.locator("#run-calls .tag")).to_have_text("cancelled")
+    expect(page.locator("#run-calls .tag")).to_have_text("Cancelled")
     page.click("text=Proposal")
     expect(page.locator("#p-head .tag")).to_have_text("Cancelled, never ran")

@@ -231,7 +231,7 @@ async def test_a_run_that_changed_is_sent_again_in_its_new_state(acme, client):
         await apart(add, run, (K.RUN_COMPLETED, {}))
         html = await socket.news()
         assert list(rows(html)) == [str(run)]
-        assert ">completed</span>" in html
+        assert ">Completed</span>" in html
         assert counts(html)["completed"] == 1
 
 

@@ -57,8 +57,8 @@ def test_an_empty_list_says_what_will_be_there(operator):
 def test_a_run_is_listed_with_its_state_in_words(operator, run):
     html = text(operator.get("/runs/"))
     assert f"/runs/{run}/" in html
-    assert ">running</span>" in html
-    assert 'running <span data-count="running">1</span>' in html
+    assert ">Being judged</span>" in html
+    assert 'Being judged <span data-count="running">1</span>' in html
 
 
 def test_every_role_reads_runs_and_a_member_without_a_role_reads_none(acme, signed_in, run):
@@ -123,7 +123,7 @@ def test_a_run_tells_its_history_newest_first_with_sequence_numbers(operator, ru
 
 
 def test_the_title_tells_the_state(operator, run):
-    assert "<title>A run · running · Clearance</title>" in text(operator.get(f"/runs/{run}/"))
+    assert "<title>A run · Being judged · Clearance</title>" in text(operator.get(f"/runs/{run}/"))
 
 
 def test_a_title_that_hides_something_is_shown_with_its_escapes(operator, acme):

@@ -187,6 +187,11 @@ def tenant_slug(tenant_id: str | UUID) -> str:
     return Tenant.objects.filter(id=_uuid(tenant_id)).values_list("slug", flat=True).first() or ""
 
 
+def tenant_ids() -> list[UUID]:
+    """Every organisation; for what concerns the whole installation."""
+    return list(Tenant.objects.order_by("id").values_list("id", flat=True))
+
+
 def tenant_id_of(slug: str) -> str | None:
     """The id behind a short name; for the command line."""
     found = Tenant.objects.filter(slug=slug).values_list("id", flat=True).first()

@@ -39,6 +39,11 @@ RESTORED = Because(
     message="A backup of the database was restored since this was approved. What happened after that backup was made is "
     "not known here, so it is asked anew.",
 )
+RESTORED = Because(
+    code="RESTORED",
+    message="A backup of the database was restored since this was approved. What happened after that backup was made "
+    "is not known here, so it is asked anew.",
+)
 STATE_CHANGED = Because(
     code="STATE_CHANGED", message="The record at the target has changed since this was asked, so it is asked anew."
 )

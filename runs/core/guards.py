@@ -47,6 +47,13 @@ def compensated(state: State, call: CallMachine, event: Event) -> str:
     return "" if event.body["outcome"] == "compensated" else "It is not said that it was compensated."
 
 
+def restored(state: State, call: CallMachine, event: Event) -> str:
+    """a backup was restored, and it happened in the time that the backup does not know of"""
+    if event.body.get("epoch") is not None:
+        return ""
+    return "Only after a restore can a call have happened that this history has not sent."
+
+
 def void(state: State, call: CallMachine, event: Event) -> str:
     """its approval no longer holds"""
     return "" if event.body.get("approval") == "void" else "Its approval still holds."

@@ -49,6 +49,7 @@ started       | dispatch_failed     | current proven certain               | fai
 started       | outcome_unknown     | read_only? current                   | failed          | tell_agent
 started       | outcome_unknown     | current                              | unknown         | look_up tell_agent
 unknown       | timer_due           |                                      | =               | look_up
+open          | outcome_reconciled  | happened? restored                   | succeeded       | tell_agent
 unknown       | outcome_reconciled  | happened?                            | succeeded       | tell_agent
 unknown       | outcome_reconciled  | did_not_happen? conclusive           | failed          | tell_agent
 unknown       | outcome_reconciled  | retry? void? conclusive running      | waiting         | hold_proposal

@@ -24,6 +24,7 @@ from runs.core.kinds import CallState
 from runs.core.kinds import EventKind as K
 from runs.core.reducer import CallMachine
 from runs.services.dispatch import Observed, dispatch_held_in, dispatch_hold, dispatch_send
+from runs.services.lost_time import lost_time_pass
 from runs.services.observing import dispatch_observe
 from runs.services.recording import dispatch_record
 from runs.services.refusing import dispatch_refuse, dispatch_refuse_in, dispatch_try_again
@@ -57,6 +58,10 @@ def dispatch_call(*, claim: Claim) -> None:
     if resources.is_held(tenant_id=work.call.tenant_id, resource=work.resource):
         _wait_for_resource(work)
         return
+    passed = lost_time_pass(work=work)
+    if passed is None:
+        return
+    work = passed
     observed = dispatch_observe(work=work)
     if observed is None:
         return

@@ -15,22 +15,18 @@ from approvals.services.resolution import resolutions_open
 from audit.core.actor import Actor
 from audit.core.refusal import Refusal
 from audit.store import clock
-from runs.core.kinds import CallState
-from runs.core.kinds import EventKind as K
-from runs.core.retry import ErrorClass
 from runs.models import Call
 from runs.services.dispatch import dispatch_read_state
 from runs.services.exhausted import dispatch_exhausted
-from runs.services.outcome import Ending
-from runs.services.recording import dispatch_end_in
+from runs.services.lost import dispatch_lost_in
+from runs.services.lost_time import lost_time_look
 from runs.services.wake import run_wake
 from runs.services.work import Job, Work
 from runs.signals import work_waits
 from runs.store import claims
-from runs.store.append import HeadBusy, append, lock_run
+from runs.store.append import HeadBusy, lock_run
 from runs.store.claims import Expired, system_actor
 from runs.store.connection import release_all
-from runs.tools.outcome import Outcome
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +90,8 @@ def sweep_refresh(*, wish: ToRefresh) -> bool:
         if call is None:
             return False
         work = Work.verified(Job.looking_at(call))
+        if lost_time_look(work=work):
+            return True
         observed = dispatch_read_state(work=work)
     except Refusal as refusal:
         proposal_observe(proposal_id=wish.proposal_id, state=None, read_at=clock.now())
@@ -123,19 +121,5 @@ def _take_over(row: Expired) -> bool:
             return True
         if not claims.is_still_expired(row):
             return False
-        machine = job.standing(loaded, CallState.STARTED)
-        lost = Outcome(
-            "unknown",
-            error_class=ErrorClass.LEASE_ENDED,
-            code="LEASE_ENDED",
-            message="The worker that sent it stopped answering",
-        )
-        try:
-            work = Work.verified(job)
-        except Refusal:
-            unknown = {"call_id": job.call.call_id, "dispatch_id": str(row.id), "reason": lost.message}
-            append(loaded, [(K.OUTCOME_UNKNOWN, unknown)], actor=job.actor)
-            return True
-        ending = Ending.of(work=work, machine=machine, outcome=lost, now=clock.now(), stopping=loaded.state.stop_asked)
-        dispatch_end_in(loaded=loaded, work=work, machine=machine, ending=ending, outcome=lost, guarded=False)
+        dispatch_lost_in(loaded=loaded, row=row)
     return True

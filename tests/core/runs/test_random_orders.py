@@ -31,6 +31,7 @@ OTHERWISE: dict[str, list[Any]] = {
     "outcome": ["happened", "did_not_happen", "retry", "compensated"],
     "approval": [None, "holds", "void"],
     "final": [None, "refused", "expired"],
+    "epoch": [None, None, None, 2],
     "error_class": ["connect_refused", "validation", "timeout"],
     "before_effect": [True, False],
     "conclusive": [True, False],

@@ -38,18 +38,20 @@ logger = logging.getLogger(__name__)
 
 MAX_STATE_AGE = timedelta(seconds=5)
 """How old the target's state may be when the permit is redeemed."""
-ENDED = ("succeeded", "failed")
-OUTCOMES = ("started", "unknown", "refused", "retry", *ENDED)
+ENDED = ("succeeded", "failed", "compensated")
+OUTCOMES = ("unknown", "refused", "retry", *ENDED)
 
 type RefusedKind = Literal["expired", "refused", "ask_again", "retry_read", "taken"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redeemed:
-    """The permit is this dispatch's: it may record its intent and send, once."""
+    """The permit is this dispatch's: it may record its intent at `at` and send until `deadline`, once."""
 
     permit_id: UUID
     round: int
+    at: datetime
+    deadline: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +87,11 @@ def permit_redeem(
     state: Mapping[str, Json] | None,
     state_read_at: datetime,
     requester: RequesterFacts,
+    request_ms: int,
     actor: Actor | None = None,
 ) -> RedeemResult:
-    """Check everything again and consume the permit for `dispatch_id`, or say why not.
+    """Check everything again and consume the permit for `dispatch_id`, or say why not. The proposal then says that it
+    was started, with the deadline of the request: `request_ms` from now.
 
     `canonical` and `digest` are those of the call's own row, `state` what the target said at `state_read_at` (database
     clock), `requester` the requester's rights of now. In order: both copies of the bytes, expiry, age of the state,
@@ -112,7 +116,7 @@ def permit_redeem(
         return standing
     check = _Check(proposal, permit, worker, now, epoch)  # type: ignore[arg-type]  # a granted round without one was refused
     try:
-        return check.redeem(canonical, digest, dispatch_id, state, state_read_at, requester)
+        return check.redeem(canonical, digest, dispatch_id, state, state_read_at, requester, request_ms)
     except Refusal as refusal:  # bytes, contract or policy are not what was written
         return check.refuse(refusal.code, refusal.message)
 
@@ -164,6 +168,7 @@ class _Check:
         state: Mapping[str, Json] | None,
         state_read_at: datetime,
         requester: RequesterFacts,
+        request_ms: int,
     ) -> RedeemResult:
         proposal = self.proposal
         votes = votes_of(proposal)
@@ -191,7 +196,7 @@ class _Check:
         because = self._changed(bound, today, state, votes)
         if because is not None:
             return self.ask_again(bound, today, state, state_read_at, because)
-        return self._consume(dispatch_id)
+        return self._consume(dispatch_id, self.now + timedelta(milliseconds=request_ms))
 
     def _changed(
         self, bound: Bound, today: Verdict, state: Mapping[str, Json] | None, votes: Sequence[Decision]
@@ -215,7 +220,7 @@ class _Check:
             )
         return None
 
-    def _consume(self, dispatch_id: UUID) -> RedeemResult:
+    def _consume(self, dispatch_id: UUID, deadline: datetime) -> RedeemResult:
         ready = Permit.objects.filter(pk=self.permit.pk, status="ready", epoch=CurrentEpoch())
         if ready.update(status="redeemed", redeemed_at=self.now, dispatch_id=dispatch_id) != 1:
             return Refused(
@@ -224,14 +229,15 @@ class _Check:
                 message="The permit was redeemed already; one approval executes once.",
                 proposal=row_of(self.proposal),
             )
-        change(self.proposal)
+        told = {"deadline": deadline.isoformat()}
+        change(self.proposal, outcome="started", outcome_at=self.now, outcome_detail=told)
         audit_record(
             actor=self.actor,
             action="permit.redeemed",
             detail={"round": self.proposal.round, "dispatch": dispatch_id, "digest": self.proposal.digest},
             **rounds.audited(self.proposal),
         )
-        return Redeemed(permit_id=self.permit.pk, round=self.proposal.round)
+        return Redeemed(permit_id=self.permit.pk, round=self.proposal.round, at=self.now, deadline=deadline)
 
     def expire(self) -> Refused:
         because = Because(code="EXPIRED", message="It was approved, but not executed in time.")
@@ -275,29 +281,28 @@ class _Check:
 def permit_settle(*, proposal_id: UUID | str, outcome: str, detail: Mapping[str, object] | None = None) -> None:
     """What became of the call, for the proposal's page; in the run's transaction, which has recorded it already.
 
-    `outcome` is *started*, *succeeded*, *failed*, *unknown*; *refused*: it ended before the permit was redeemed, so the
-    proposal is closed (said of a redeemed one it moves nothing: an effect may exist); or *retry*: proven that nothing
-    happened outside and the same request will be sent again, so the permit is given back, and everything is checked
-    again when it is redeemed. A late word after succeeded or failed moves nothing. Secrets in `detail` are redacted
-    (E5). Raises ValueError for a word that is no outcome.
+    `outcome` is *succeeded*, *failed*, *unknown* (redeeming said that it was started); *refused*: it ended before the
+    permit was redeemed, so the proposal is closed (said of a redeemed one it moves nothing: an effect may exist); or
+    *retry*: proven that nothing happened outside and the same request will be sent again, so the permit is given back,
+    and everything is checked again when it is redeemed. A late word after succeeded or failed moves nothing. Secrets in
+    `detail` are redacted (E5). Raises ValueError for a word that is no outcome.
     """
     if outcome not in OUTCOMES:
         raise ValueError(f"{outcome} is no outcome; use one of {', '.join(OUTCOMES)}")
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):
         proposal = lock_proposal(UUID(str(proposal_id)))
         if proposal is None or proposal.outcome in ENDED:
             return
         now = clock.now()
         told = redact_secrets(dict(detail or {}))  # type: ignore[arg-type]
-        redeemed = is_redeemed(proposal)
         if outcome == "refused":
-            if redeemed:
+            if is_redeemed(proposal):
                 # Somebody may have sent it: no word of ours may say that nothing ran.
                 logger.error("Proposal %s was told refused after its permit was redeemed: %s", proposal.pk, told)
             else:
                 _close_refused(proposal, told, now)
         elif outcome == "retry":
-            if redeemed:
+            if is_redeemed(proposal):
                 _give_back(proposal, told, now)
         else:
             change(proposal, outcome=outcome, outcome_at=now, outcome_detail=told)

@@ -1,10 +1,13 @@
 """The outbox of decided proposals: `runs` consumes a row in its own transaction, under the run's head (data rule 5)."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
+
+from django.db import connection
 
 from approvals.models import Resolution
 from audit.store import clock
@@ -29,12 +32,13 @@ def resolutions_open(*, limit: int = 100, run_id: UUID | None = None, older_than
 
     `older_than_s`: only those that were written longer ago, by the database's clock; their hint was lost.
     """
-    rows = Resolution.objects.filter(consumed_at=None).select_related("proposal").order_by("id")
+    rows = Resolution.objects.filter(consumed_at=None).order_by("id")
     if older_than_s:
         rows = rows.filter(at__lte=clock.ClearanceNow() - timedelta(seconds=older_than_s))
     if run_id is not None:
         rows = rows.filter(proposal__run_id=run_id)
-    return [_row(row) for row in rows.defer("proposal__canonical", "proposal__given", "proposal__snapshot")[:limit]]
+    wanted = ("id", "proposal_id", "proposal__run_id", "proposal__call_id", "round", "kind", "by")
+    return [_row(*row) for row in rows.values_list(*wanted)[:limit]]
 
 
 def resolution_consume(*, resolution_id: int) -> ResolutionRow | None:
@@ -43,19 +47,22 @@ def resolution_consume(*, resolution_id: int) -> ResolutionRow | None:
     A conditional UPDATE: of any number who find the same row one gets it, and it is open again if that one rolls back.
     What was written last counts: a grant that was withdrawn before it was taken up comes back as withdrawn.
     """
-    taken = Resolution.objects.filter(pk=resolution_id, consumed_at=None).update(consumed_at=clock.ClearanceNow())
-    if taken != 1:
-        return None
-    return _row(Resolution.objects.select_related("proposal").get(pk=resolution_id))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            UPDATE approvals_resolution r SET consumed_at = clearance_now() FROM approvals_proposal p
+            WHERE r.id = %s AND r.consumed_at IS NULL AND p.id = r.proposal_id
+            RETURNING r.id, r.proposal_id, p.run_id, p.call_id, r.round, r.kind, r.by::text
+            """,
+            [resolution_id],
+        )
+        row = cursor.fetchone()
+    return None if row is None else _row(*row[:6], json.loads(row[6]))
 
 
-def _row(row: Resolution) -> ResolutionRow:
+def _row(
+    id_: int, proposal_id: UUID, run_id: UUID, call_id: str, round_: int, kind: str, by: Mapping[str, Any]
+) -> ResolutionRow:
     return ResolutionRow(
-        id=row.pk,
-        proposal_id=row.proposal_id,
-        run_id=row.proposal.run_id,
-        call_id=row.proposal.call_id,
-        round=row.round,
-        kind=row.kind,
-        by=row.by,
+        id=id_, proposal_id=proposal_id, run_id=run_id, call_id=call_id, round=round_, kind=kind, by=by
     )

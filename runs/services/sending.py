@@ -9,12 +9,13 @@ A crash between the two transactions leaves a started row without an outcome; th
 is looked up, never sent again (R7). What this does not prevent stands in architecture.md under the guarantees.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
 
 from approvals.services.judge import call_judge
-from approvals.services.permit import Redeemed, permit_redeem, permit_settle
+from approvals.services.permit import Redeemed, permit_redeem
 from approvals.services.permit import Refused as PermitRefused
 from audit.core.refusal import Refusal, Unavailable
 from audit.services.record import audit_record
@@ -29,7 +30,7 @@ from runs.services.observing import dispatch_observe
 from runs.services.recording import dispatch_record
 from runs.services.refusing import dispatch_refuse, dispatch_refuse_in, dispatch_try_again
 from runs.services.work import Gone, Job, Work
-from runs.store import claims, resources
+from runs.store import claims, resources, stops
 from runs.store.append import FenceLost, Loaded, append, lock_run
 from runs.store.claims import Claim
 
@@ -38,6 +39,10 @@ LEASE_MARGIN_MS = 1000
 
 class _Stale(Exception):
     """The target's state has grown too old while we waited for a lock. Rolls back; it is read again."""
+
+
+class _Stopped(Exception):
+    """People have stopped what this call belongs to. Rolls back; it waits until they lift it."""
 
 
 class _Busy(Exception):
@@ -55,6 +60,10 @@ def dispatch_call(*, claim: Claim) -> None:
     except Refusal as refusal:
         dispatch_refuse(job=job, refusal=refusal)
         return
+    if work.deadline is not None and work.deadline <= claim.claimed_at:
+        # Before the target is asked for anything: a stopped call comes here only to be told that it is too late.
+        dispatch_refuse(job=work, refusal=_late(), final="expired")
+        return
     if resources.is_held(tenant_id=work.call.tenant_id, resource=work.resource):
         _wait_for_resource(work)
         return
@@ -69,6 +78,8 @@ def dispatch_call(*, claim: Claim) -> None:
         deadline = _start(work, observed)
     except _Busy:
         _wait_for_resource(work)
+    except _Stopped:
+        claims.give_back(claim, wait_ms=0, count_attempt=False, error="stopped")
     except _Stale as stale:
         if not dispatch_try_again(work=work, refusal=Unavailable(str(stale), code="STATE_TOO_OLD")):
             dispatch_refuse(job=work, refusal=Unavailable(str(stale), code="STATE_TOO_OLD"))
@@ -77,6 +88,12 @@ def dispatch_call(*, claim: Claim) -> None:
     else:
         if deadline is not None:
             dispatch_record(work=work, outcome=dispatch_send(work=work, observed=observed))
+
+
+def _late() -> Refusal:
+    return Refusal(
+        "The call's deadline passed before it could be sent; nothing was done.", code="DEADLINE_PASSED", status=409
+    )
 
 
 def _wait_for_resource(work: Work) -> None:
@@ -89,7 +106,7 @@ def _wait_for_resource(work: Work) -> None:
 def _start(work: Work, observed: Observed) -> datetime | None:
     """Re-check everything and record the intent. The request's deadline; None when the call has been settled or held.
 
-    Raises _Busy, Gone, FenceLost; each rolls everything back.
+    Raises _Stopped, _Busy, Gone, FenceLost; each rolls everything back.
     """
     claim, call_id = work.claim, work.call.call_id
     with transaction.atomic():
@@ -98,19 +115,16 @@ def _start(work: Work, observed: Observed) -> datetime | None:
         if loaded.state.paused:
             raise Gone  # a resume orders it again
         if work.deadline is not None and work.deadline <= loaded.at:
-            late = Refusal(
-                "The call's deadline passed before it could be sent; nothing was done.",
-                code="DEADLINE_PASSED",
-                status=409,
-            )
-            dispatch_refuse_in(loaded=loaded, job=work, refusal=late, final="expired")
+            dispatch_refuse_in(loaded=loaded, job=work, refusal=_late(), final="expired")
             return None
-        if not _authorised(work, loaded, machine, observed):
+        if stops.look(tenant_id=work.call.tenant_id, agent_id=work.run.agent_id, tool=work.call.tool) is not None:
+            raise _Stopped
+        may = _authorised(work, loaded, machine, observed)
+        if may is None:
             return None
         if not resources.take(tenant_id=work.call.tenant_id, resource=work.resource, dispatch_id=claim.id):
             raise _Busy
-        at = clock.now()
-        deadline = leases.request_deadline(at, work.contract.timeout_ms)
+        deadline = may.deadline
         attempt = machine.attempt + 1
         append(
             loaded,
@@ -134,15 +148,13 @@ def _start(work: Work, observed: Observed) -> datetime | None:
         # The lease ends behind the request's deadline, so that whoever takes over finds that deadline passed.
         ours = claims.mark_started(
             claim,
-            started_at=at,
+            started_at=may.at,
             request_deadline=deadline,
             lease_until=leases.after(deadline, LEASE_MARGIN_MS),
             observed=observed.as_dict(),
         )
         if not ours:
             raise FenceLost
-        if machine.proposal_id:
-            permit_settle(proposal_id=machine.proposal_id, outcome="started", detail={"deadline": deadline.isoformat()})
         audit_record(
             actor=work.actor,
             action="call.started",
@@ -152,8 +164,16 @@ def _start(work: Work, observed: Observed) -> datetime | None:
     return deadline
 
 
-def _authorised(work: Work, loaded: Loaded, machine: CallMachine, observed: Observed) -> bool:
-    """Redeem the permit, or judge again with the rights and the policy of now (A5). False: it was refused or held."""
+@dataclass(frozen=True, slots=True)
+class _May:
+    """It may be sent: since when, and until when its request must have been answered or ended."""
+
+    at: datetime
+    deadline: datetime
+
+
+def _authorised(work: Work, loaded: Loaded, machine: CallMachine, observed: Observed) -> _May | None:
+    """Redeem the permit, or judge again with the rights and the policy of now (A5). None: it was refused or held."""
     requester = work.requester()
     if machine.proposal_id is not None:
         redeemed = permit_redeem(
@@ -164,11 +184,12 @@ def _authorised(work: Work, loaded: Loaded, machine: CallMachine, observed: Obse
             state=observed.state,
             state_read_at=observed.read_at,
             requester=requester,
+            request_ms=leases.timing(work.contract.timeout_ms).request_deadline_ms,
         )
         if isinstance(redeemed, Redeemed):
-            return True
+            return _May(redeemed.at, redeemed.deadline)
         _not_redeemed(work, loaded, machine, observed, redeemed)
-        return False
+        return None
     verdict = call_judge(
         tenant_id=work.tenant_id,
         tool_version_id=work.tool_version_id,
@@ -177,12 +198,13 @@ def _authorised(work: Work, loaded: Loaded, machine: CallMachine, observed: Obse
         requester=requester,
     )
     if verdict.effect == "allow":
-        return True
+        at = clock.now()
+        return _May(at, leases.request_deadline(at, work.contract.timeout_ms))
     if verdict.effect == "deny":
         dispatch_refuse_in(loaded=loaded, job=work, refusal=verdict.refusal())
     else:
         dispatch_hold(work=work, loaded=loaded, observed=observed, verdict=verdict, requester=requester)
-    return False
+    return None
 
 
 def _not_redeemed(work: Work, loaded: Loaded, machine: CallMachine, observed: Observed, refused: PermitRefused) -> None:

@@ -70,7 +70,6 @@ async def test_approved_started_and_succeeded_arrive_one_after_the_other(acme, c
         assert "Approved, about to run" in html
         assert "Noor Aziz" in html
         await apart(acme.redeem, held)
-        await apart(permit_settle, proposal_id=held.id, outcome="started", detail={})
         html = await socket.news()
         while "under way" not in html:
             html = await socket.news()

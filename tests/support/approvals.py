@@ -185,6 +185,7 @@ class World:
                 "state": STATE if state is None else state,
                 "state_read_at": clock.now(),
                 "requester": self.requester(),
+                "request_ms": 7500,
             }
             return permit_redeem(proposal_id=held.id, **(facts | changes))
 

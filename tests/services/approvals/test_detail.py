@@ -137,7 +137,6 @@ def test_afterwards_the_receipt_is_told(acme):
     held = acme.hold()
     acme.decide(held)
     acme.redeem(held)
-    permit_settle(proposal_id=held.id, outcome="started")
     permit_settle(proposal_id=held.id, outcome="succeeded", detail={"reference": "re_123"})
     page = proposal_detail(acme.mara.actor, held.id)
     after = page.afterwards

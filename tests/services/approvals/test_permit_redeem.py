@@ -60,6 +60,7 @@ def test_redeeming_needs_the_transaction_that_records_the_intent(acme_committed)
             state=STATE,
             state_read_at=clock.now(),
             requester=acme_committed.requester(),
+            request_ms=7500,
         )
 
 

@@ -94,3 +94,19 @@ def runs_held_by(stop_id: UUID, *, limit: int) -> list[UUID]:
             [stop_id, limit],
         )
         return [run_id for (run_id,) in cursor.fetchall()]
+
+
+def held_back(*, limit: int) -> dict[UUID, UUID]:
+    """By proposal the row of its call, of the approved calls that are held back now."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"""
+            WITH clock AS MATERIALIZED (SELECT clearance_now() AS now)
+            SELECT k.proposal_id, k.id FROM runs_dispatch d JOIN runs_call k ON k.id = d.call_id
+            WHERE d.status = 'ready' AND k.proposal_id IS NOT NULL
+              AND EXISTS (SELECT 1 FROM runs_stop WHERE lifted_at IS NULL) AND {PASSED_OVER}
+            ORDER BY d.not_before LIMIT %s
+            """,  # noqa: S608 - a constant of ours
+            [limit],
+        )
+        return dict(cursor.fetchall())

@@ -22,6 +22,7 @@ from django.db import connections
 from approvals.services.proposal import proposal_expire_due
 from audit.services.months import audit_months_prepare
 from audit.services.record import audit_pay_owed
+from runs.services.held_back import sweep_held_back
 from runs.services.resolution import resolutions_consume
 from runs.services.sweep import (
     sweep_actor,
@@ -86,6 +87,7 @@ class Sweep:
             Chore("take up decisions", 0, self._decided),
             Chore("find work that waits", 0, self._ready),
             Chore("refresh what people look at", 0, self._wishes),
+            Chore("tell calls that are held back of their approval's end", 2, sweep_held_back),
             Chore("pay owed audit entries", 5, audit_pay_owed),
             Chore("prepare the audit log's months", 3600, lambda: audit_months_prepare(actor=sweep_actor())),
         ]

@@ -18,6 +18,11 @@ from config.api.errors import database_silent, error_of, headers_of
 
 log = logging.getLogger(__name__)
 
+# The refusal's own words speak of ids, as the API's callers know them; a reader knows addresses.
+NOT_HERE = (
+    "Nothing is at this address for you. It may be mistyped, gone, or belong to another organisation: check the address"
+    " and which organisation you are signed in to."
+)
 TITLES = {
     400: "This request could not be read",
     403: "You may not do this",
@@ -38,7 +43,11 @@ def refusal_response(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     if isinstance(refusal, Unauthenticated) and getattr(page, "actor", None) is None and page.method in ("GET", "HEAD"):
         return HttpResponseRedirect(sign_in_address(page.get_full_path()))
     headers = {"Retry-After": str(refusal.retry_after)} if refusal.retry_after is not None else {}
-    context = {"title": TITLES.get(refusal.status, "This was refused"), "refusal": refusal}
+    context = {
+        "title": TITLES.get(refusal.status, "This was refused"),
+        "refusal": refusal,
+        "sentence": NOT_HERE if refusal.message == NotFound.default_message else refusal.message,
+    }
     if getattr(page, "htmx", False):
         html = render_to_string("errors/refusal.html#sentence", context)
         headers |= {"HX-Retarget": "#problem", "HX-Reswap": "innerHTML"}

@@ -60,7 +60,7 @@ def test_a_fragment_without_a_session_sends_the_whole_page_to_sign_in(client, db
 def test_nothing_there_is_said_in_the_same_words_for_every_address(browser, path):
     answer = browser.get(path)
     assert answer.status_code == 404
-    assert "There is nothing with this id here" in answer.content.decode()
+    assert "Nothing is at this address for you." in answer.content.decode()
 
 
 def test_a_refusal_inside_a_page_is_a_fragment_in_its_place_for_problems(browser):

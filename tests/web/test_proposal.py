@@ -241,6 +241,8 @@ def test_after_a_rejection_the_page_says_who_when_and_what_now(acme, mara, signe
             r"Rejected by Mara Lind at \d\d:\d\d:\d\d AED?T\. Nothing ran, and the agent was told why\.", said
         )
         assert "not <our> parcel" in said
+        assert re.search(r"Decided \d+ \w+ \d{4}, \d\d:\d\d:\d\d AED?T", said)
+        assert "Void " not in said
         assert "What would have changed" in said
         assert "Nothing was changed by this call." in said
         assert "cannot be called back" not in said

@@ -6,7 +6,6 @@ nothing of the product is replaced.
 
 import os
 import signal
-import threading
 import time
 from datetime import timedelta
 
@@ -19,16 +18,9 @@ from runs.models import Dispatch
 from runs.services.sweep import sweep_expired_leases
 from runs.store import claims
 from tests.support.broker import freeze, kill, thaw
-from tests.support.processes import Between, processes, within
-from tests.support.world import kinds
+from tests.support.processes import Between, in_transactions, within
 
 pytestmark = pytest.mark.stack
-
-
-@pytest.fixture
-def running(world, tmp_path):
-    with processes(tmp_path) as made:
-        yield made
 
 
 @pytest.fixture
@@ -63,32 +55,6 @@ def test_a_worker_told_by_hints_alone_carries_a_refund_from_the_request_to_the_r
     call = settled(world, running, call)
     assert time.monotonic() - began < within(2)
     assert (call.state, world.keys(order)) == ("succeeded", [call.key])
-
-
-def test_killed_after_the_effect_and_before_the_record_it_is_unknown_then_found_and_never_repeated(
-    world, running, between
-):
-    """S10, S40, S80: kill -9 of a real worker while the payment server's answer is on its way."""
-    patient(world, between)
-    worker = running.worker()
-    order = world.order()
-    call = waiting(world, running, world.run(), order)
-    between.on_refund = lambda visit: os.kill(worker.pid, signal.SIGKILL)
-    world.decide(call)
-    running.until(lambda: between.refunds == 1, "the refund is sent")
-    running.running["worker"].wait(10)
-    assert world.look(call).state == "started"
-    between.on_refund = lambda visit: None
-    running.end("worker")
-    running.worker("second")
-    running.sweep()
-    running.until(lambda: "outcome_unknown" in kinds(call.run_id), "the sweep says that nobody knows")
-    call = settled(world, running, call)
-    assert (call.state, call.answer["receipt"]["found_by"]) == ("succeeded", "look-up")
-    assert world.keys(order) == [call.key]
-    assert between.refunds == 1
-    events = kinds(call.run_id)
-    assert events[-3:] == ["dispatch_started", "outcome_unknown", "outcome_reconciled"]
 
 
 def test_killed_after_the_request_was_lost_the_run_needs_people_and_nothing_is_repeated(world, running, between):
@@ -158,57 +124,6 @@ def test_a_step_that_kills_each_of_its_workers_stops_at_its_limit(world, running
     assert (call.state, call.answer["error"]["code"]) == ("refused", "ATTEMPTS_EXHAUSTED")
     row = Dispatch.objects.get(call_id=call.id)
     assert (row.status, row.attempts, between.reads) == ("dead", 2, 2)
-
-
-def test_stopped_past_its_lease_and_continued_nothing_of_it_is_accepted(world, running, between):
-    """S37: SIGSTOP after the effect, another worker settles it, SIGCONT: the late answer is evidence."""
-    patient(world, between)
-    worker = running.worker()
-    order = world.order()
-    call = waiting(world, running, world.run(), order)
-    between.on_refund = lambda visit: worker.suspend()
-    world.decide(call)
-    running.until(lambda: between.refunds == 1, "the refund is sent")
-    running.worker("second")
-    running.sweep()
-    call = settled(world, running, call)
-    assert call.answer["receipt"]["found_by"] == "look-up"
-    seq = world.head(call).seq
-    worker.resume()
-    # Its request's deadline passed while it stood still: the kernel timer ends it before it does anything more.
-    running.running["worker"].wait(10)
-    assert world.head(call).seq == seq
-    assert (world.keys(order), between.refunds) == ([call.key], 1)
-
-
-def test_stopped_before_it_sends_and_continued_too_late_it_never_sends(world, running, between):
-    """The window that fences cannot close: the kernel timer does."""
-    patient(world, between)
-    worker = running.worker()
-    order = world.order()
-    call = waiting(world, running, world.run(), order)
-    reads = []
-
-    def stop_it_a_moment_later(visit):
-        # The state's answer is on its way; the worker records its intent and is stopped around the sending.
-        reads.append(visit)
-        threading.Timer(0.03, worker.suspend).start()
-
-    between.on_read = stop_it_a_moment_later
-    world.decide(call)
-    running.until(lambda: reads, "the state is read")
-    between.on_read = lambda visit: None
-    time.sleep(0.5)
-    running.worker("second")
-    running.sweep()
-    running.until(
-        lambda: world.look(call).final or Dispatch.objects.filter(kind="look_up", status="done").exists(),
-        "the other worker has done what can be done",
-    )
-    worker.resume()
-    time.sleep(2)
-    assert between.refunds <= 1
-    assert len(world.refunds(order)) == between.refunds
 
 
 def test_a_lost_hint_costs_two_seconds(world, running):
@@ -288,21 +203,11 @@ def test_two_workers_and_a_sweep_finish_thirty_runs_over_a_restart_of_the_broker
     assert claims.claim_next(worker="nobody") is None
 
 
-def test_a_worker_gives_its_connections_back(world, running, owner_sql):
+def test_a_worker_gives_its_connections_back(world, running):
     running.worker(threads=4)
     order, run = world.order(), world.run()
     calls = [world.submit(run, "get_order", {"order_id": order}) for _ in range(12)]
     for call in calls:
         settled(world, running, call)
     connections.close_all()
-    held = running.until(
-        lambda: (
-            owner_sql(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'clr_app' "
-                "AND state LIKE 'idle in transaction%%'"
-            )
-            == [(0,)]
-        ),
-        "nobody stands in a transaction",
-    )
-    assert held
+    assert running.until(lambda: in_transactions() == 0, "nobody stands in a transaction")

@@ -114,6 +114,16 @@ def settle(name: str) -> None:
     )
 
 
+def migrate(**environment: str) -> None:
+    """Make the tables, in the database that the environment (and what is given beside it) names."""
+    subprocess.run(
+        [sys.executable, "manage.py", "prepare_database", "-v0", "--skip-checks"],
+        env=os.environ | environment,
+        cwd=ROOT,
+        check=True,
+    )
+
+
 @contextlib.contextmanager
 def cloned_database() -> Iterator[str]:
     """The name of a fresh clone of the template, dropped afterwards with whoever is still connected."""

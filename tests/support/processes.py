@@ -15,21 +15,34 @@ import httpx
 import psutil
 from django.db import connections
 
-from config.stack.process import last_lines, spawn, stop
+from config.stack.process import free_port, last_lines, spawn, stop
 from config.stack.servers import Valkey
 from runs.live import hints
 from tests.support import databases
 from tests.support.broker import own_broker
+from tests.support.stages import Stage, state_of
 from tests.support.stripe import LocalStripe
 from tests.support.target import Target, Visit
 
 ROOT = databases.ROOT
+STAGED = "tests.crashes.staged"
 
 
 def within(seconds: float) -> float:
     """A bound for a machine that is as busy as this one is now: a requirement of two seconds is meant for processes
     that get the processor when they ask for it."""
     return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def in_transactions() -> int:
+    """How many other connections of the application stand in a transaction. Asked as the application itself: another
+    role is not shown what its connections do."""
+    with connections["default"].cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user "
+            "AND pid <> pg_backend_pid() AND state LIKE 'idle in transaction%'"
+        )
+        return int(cursor.fetchone()[0])
 
 
 @dataclass
@@ -40,22 +53,81 @@ class Processes:
     valkey: Valkey
     environment: dict[str, str]
     running: dict[str, Any] = field(default_factory=dict)
+    _ready_before: dict[str, int] = field(default_factory=dict)
+    port: int = 0
+    """The web server's, once there is one."""
 
-    def worker(self, name: str = "worker", *, threads: int = 4) -> psutil.Process:
-        """A Celery worker that is ready for messages."""
-        arguments = ["-m", "celery", "-A", "config.celery", "worker", "--pool", "threads", "-c", str(threads)]
+    def worker(
+        self, name: str = "worker", *, threads: int = 4, staged: bool = False, wait: bool = True, **more: str
+    ) -> psutil.Process:
+        """A Celery worker that is ready for messages, unless told not to wait for that (`ready`); `staged`: with named
+        steps to stop at (`stage(name)`); `more`: its environment."""
+        arguments = ["celery", "-A", "config.celery", "worker", "--pool", "threads", "-c", str(threads)]
         arguments += ["--loglevel", "INFO", "--without-gossip", "--without-mingle", "--without-heartbeat"]
-        before = self._said(name, " ready.")
-        self._start(name, *arguments, "-n", f"{name}@test")
-        self.until(lambda: self._said(name, " ready.") > before, f"{name} did not start", name=name)
+        self._ready_before[name] = self._said(name, " ready.")
+        self._start(name, "-m", *([STAGED] if staged else []), *arguments, "-n", f"{name}@test", **more)
+        if wait:
+            self.ready(name)
         return psutil.Process(self.running[name].pid)
 
-    def sweep(self, name: str = "sweep") -> psutil.Process:
+    def ready(self, name: str) -> None:
+        """Wait for a worker that was started to be ready for messages."""
+        before = self._ready_before[name]
+        self.until(lambda: self._said(name, " ready.") > before, f"{name} did not start", name=name)
+
+    def sweep(self, name: str = "sweep", *, staged: bool = False, **more: str) -> psutil.Process:
         """A sweep that has begun to look."""
         before = self._said(name, "The sweep looks")
-        self._start(name, "manage.py", "sweep")
+        self._start(name, *(["-m", STAGED] if staged else ["manage.py"]), "sweep", **more)
         self.until(lambda: self._said(name, "The sweep looks") > before, f"{name} did not start", name=name)
         return psutil.Process(self.running[name].pid)
+
+    def web(self, name: str = "web", *, staged: bool = False, **more: str) -> psutil.Process:
+        """The web server, answering; at the same port when it is started again."""
+        self.port = self.port or free_port()
+        arguments = ["uvicorn", "config.asgi:application", "--host", "127.0.0.1", "--port", str(self.port)]
+        arguments += ["--no-access-log", "--log-level", "warning"]
+        self._start(name, "-m", *([STAGED] if staged else []), *arguments, **more)
+        self.until(self._answers, f"{name} did not start", name=name)
+        return psutil.Process(self.running[name].pid)
+
+    @property
+    def base_url(self) -> str:
+        """Where the web server answers."""
+        return f"http://localhost:{self.port}"
+
+    def stage(self, name: str) -> Stage:
+        """Where the staged process of this name gets its orders."""
+        return Stage(self.folder / "stages" / name)
+
+    def arrived(self, name: str, step: str, *, seconds: float = 40.0) -> dict[str, Any]:
+        """Wait until the process has come to the step and stands still there, by its own word and by the kernel's."""
+        told = self.until(lambda: self.stage(name).reached(step), f"{name} comes to {step}", seconds=seconds, name=name)
+        pid = self.running[name].pid
+        assert told["pid"] == pid
+        self.until(lambda: state_of(pid) == "T", f"{name} stands still at {step}")
+        return told
+
+    def stand_still(self, stage: Stage, step: str, run_id: object, *, seconds: float = 60.0) -> dict[str, Any]:
+        """Wait until any process of `stage` has come to the step with this run and stands still; what it said."""
+        said = time.monotonic()
+
+        def arrived() -> dict[str, Any] | None:
+            nonlocal said
+            if time.monotonic() - said > 1:
+                # A worker that was stopped while it waited for a message takes that message along.
+                hints.wake(run_id)
+                said = time.monotonic()
+            return stage.reached(step)
+
+        told = self.until(arrived, f"somebody comes to {step}", seconds=seconds)
+        self.until(lambda: state_of(told["pid"]) == "T", f"it stands still at {step}")
+        return told
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(httpx.HTTPError):
+            return httpx.get(f"{self.base_url}/sign-in/", timeout=2, trust_env=False).status_code == 200
+        return False
 
     def log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
@@ -80,9 +152,10 @@ class Processes:
                 raise AssertionError(f"{what} within {seconds} s\n" + "\n".join(logs))
             time.sleep(0.02)
 
-    def _start(self, name: str, *arguments: str) -> None:
+    def _start(self, name: str, *arguments: str, **more: str) -> None:
+        environment = self.environment | {"STAGED_FOLDER": str(self.stage(name).folder)} | more
         self.running[name] = spawn(
-            [sys.executable, *arguments], log=self.log(name), environment=self.environment, folder=ROOT
+            [sys.executable, *arguments], log=self.log(name), environment=environment, folder=ROOT
         )
 
 

@@ -28,6 +28,7 @@ from config.stack.process import StackError, free_port, last_lines, spawn, stop,
 from config.stack.secrets import Secrets, ensure_secrets
 from config.stack.servers import Valkey, start_valkey
 from tests.support import databases
+from tests.support.sessions import signed_in
 
 Process = subprocess.Popen[bytes]
 
@@ -199,19 +200,7 @@ class Stack:
 
     def browser_session(self, role: str, tenant: str = "acme") -> httpx.Client:
         """A signed-in person's HTTP client, for pages and for deciding by the API."""
-        email, password = self.person(role, tenant)
-        client = httpx.Client(base_url=self.base_url, follow_redirects=True, timeout=20)
-        client.get("/sign-in/")
-        answer = client.post(
-            "/sign-in/",
-            data={"username": email, "password": password, "csrfmiddlewaretoken": client.cookies["csrftoken"]},
-            headers={"Referer": self.base_url + "/sign-in/"},
-        )
-        assert answer.status_code == 200, answer.text
-        assert "/sign-in/" not in str(answer.url), "sign-in refused"
-        client.headers["X-CSRFToken"] = client.cookies["csrftoken"]
-        client.headers["Referer"] = self.base_url + "/"
-        return client
+        return signed_in(self.base_url, *self.person(role, tenant))
 
     def sign_in(self, page: Any, role: str, tenant: str = "acme") -> None:
         """Signs a Playwright page in through the form."""

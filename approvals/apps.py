@@ -5,4 +5,4 @@ class ApprovalsConfig(AppConfig):
     name = "approvals"
 
     def ready(self) -> None:
-        from approvals import checks  # noqa: F401 - registers the system checks
+        from approvals import checks, receivers  # noqa: F401 - registers the system checks and connects the receivers

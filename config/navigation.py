@@ -13,6 +13,7 @@ from django.urls import reverse
 from approvals.selectors.proposals import inbox_counts
 from audit.core.actor import Actor
 from runs.selectors.pages import open_count
+from runs.selectors.stops import stopped_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,23 @@ PLACES: tuple[Place, ...] = (
         live="mine",
     ),
     Place(key="runs", name="runs", word="Runs", group="", count=open_count, count_words="open"),
+    Place(key="audit", name="audit", word="Audit", group="Watch", roles=READING),
+    Place(
+        key="guards",
+        name="guards",
+        word="Guards",
+        group="Watching",
+        count=stopped_count,
+        count_words="stopped",
+        calls=True,
+    ),
+    Place(key="people", name="people", word="People", group="Access", roles=RULING),
+    Place(key="groups", name="groups", word="Groups", group="Access", roles=RULING),
+    Place(key="agents", name="agents", word="Agents", group="Access", roles=RULING),
+    Place(key="tokens", name="tokens", word="Tokens", group="Access", roles=RULING),
+    Place(key="credentials", name="credentials", word="Credentials", group="Access", roles=RULING),
+    Place(key="mail", name="mail", word="Mail", group="Access", roles=RULING),
+    Place(key="account", name="account", word="Settings", group=OWN),
 )
 
 

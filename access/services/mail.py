@@ -3,10 +3,12 @@
 import smtplib
 import socket
 import ssl
+from functools import partial
 
 from access.core.rights import require_admin
 from access.core.throttle import MAIL_TEST, wait_words
-from access.models import User
+from access.models import Tenant, User
+from access.services.people import MemberRow
 from access.store import mailer, throttle
 from audit.core.actor import Actor
 from audit.core.refusal import Refusal, TooMany, Unavailable
@@ -47,6 +49,32 @@ def mail_test(*, actor: Actor) -> str:
             raise problem
         audit_record(actor=actor, action="mail.tested", object_type="mail", object_id="", detail={"to": email})
     return email
+
+
+def mail_is_set_up() -> bool:
+    """Whether anything that is sent reaches anybody or anything."""
+    return mailer.configured()
+
+
+def invitation_send(*, actor: Actor, row: MemberRow) -> bool:
+    """Tell a person by mail of their new place, with the link of `row` if they have no password yet; by the mail
+    thread, so that a slow server holds no page up. False if mail is not set up or too much of it waits."""
+    if not mailer.configured():
+        return False
+    organisation = Tenant.objects.values_list("name", flat=True).get(id=actor.tenant_id)
+    template = "invitation" if row.link else "added"
+    return mailer.later(
+        partial(
+            mailer.send,
+            to=row.email,
+            subject=f"Your place in {organisation} at Clearance",
+            template=template,
+            name=row.name,
+            by=actor.name,
+            organisation=organisation,
+            token=row.link,
+        )
+    )
 
 
 def error_words(error: OSError) -> str:

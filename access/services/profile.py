@@ -10,21 +10,10 @@ from audit.core.actor import Actor
 from audit.core.refusal import Forbidden, Invalid
 from audit.services.record import audit_record, audit_refusals
 
-_REGIONS = tuple(
-    f"{region}/"
-    for region in [
-        "Africa",
-        "America",
-        "Antarctica",
-        "Arctic",
-        "Asia",
-        "Atlantic",
-        "Australia",
-        "Europe",
-        "Indian",
-        "Pacific",
-    ]
-)
+_REGIONS = (
+    "Africa/", "America/", "Antarctica/", "Arctic/", "Asia/", "Atlantic/", "Australia/", "Europe/", "Indian/",
+    "Pacific/",
+)  # fmt: skip
 
 
 @lru_cache(maxsize=1)

@@ -70,6 +70,11 @@ def session_moved(*, actor: Actor, session_key: str, tenant_id: str) -> None:
         audit_record(actor=actor, action="person.switched", object_type="account", object_id=actor.id)
 
 
+def session_rekeyed(*, actor: Actor, old_key: str, new_key: str) -> None:
+    """Django gave the session a new key (it does when a password changes); it stays the same session of the list."""
+    BrowserSession.objects.filter(session_key=old_key, user_id=actor.id).update(session_key=new_key)
+
+
 def session_seen(session_key: str) -> None:
     """The session is in use. Written rarely; see store/browsers.py."""
     browsers.seen(session_key)

@@ -23,11 +23,17 @@ class Ids:
     session_id: str
     tenant_id: str
     digest: str
+    membership_id: str
+    user_id: str
+    agent_id: str
+    browser_session: str
+    slug: str
 
     @classmethod
     def unknown(cls) -> "Ids":
         """Ids that nobody has."""
-        return cls(str(uuid4()), "call-unknown", str(uuid4()), str(uuid4()), str(uuid4()), "0" * 64)
+        ids = [str(uuid4()) for _ in range(8)]
+        return cls(ids[0], "call-unknown", *ids[1:4], "0" * 64, *ids[4:], "group-of-nobody")
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,35 @@ CALL = Ask(
 )
 VERDICT = {"verdict": "reject", "reason": "No."}
 
+
+def change(verb: str, **more: str) -> Ask:
+    """A verb of a page of access, sent by an admin."""
+    return Ask("POST", lambda _: {"verb": verb, **more}, who=PERSON)
+
+
+def of_user(verb: str) -> Ask:
+    """A verb of a page of access that names a person."""
+    return Ask("POST", lambda ids: {"verb": verb, "user": ids.user_id}, who=PERSON)
+
+
 WITH_IDS: dict[str, list[Ask]] = {
+    "account/sessions/end/": [Ask("POST", lambda ids: {"session": ids.browser_session}, who=PERSON)],
+    "access/people/<uuid:membership_id>/": [
+        Ask(who=PERSON),
+        change("roles", roles="operator"),
+        change("on"),
+        Ask("POST", lambda ids: {"verb": "join", "group": ids.slug}, who=PERSON),
+    ],
+    "access/groups/<slug:slug>/": [Ask(who=PERSON), of_user("add"), of_user("remove")],
+    "access/agents/<uuid:agent_id>/": [
+        Ask(who=PERSON),
+        change("scopes", scopes="orders:read"),
+        change("on"),
+        change("rotate", keep_sessions="1"),
+        of_user("principal-add"),
+        of_user("owner"),
+    ],
+    "access/tokens/<uuid:session_id>/revoke/": [Ask("POST", lambda _: {"because": "lost"}, who=PERSON)],
     "switch-tenant/": [Ask("POST", lambda ids: {"tenant": ids.tenant_id}, who=PERSON)],
     "proposals/<uuid:proposal_id>/": [Ask(who=PERSON)],
     "proposals/<uuid:proposal_id>/decide/": [
@@ -61,6 +95,8 @@ WITH_IDS: dict[str, list[Ask]] = {
     ],
     "runs/<uuid:run_id>/": [Ask(who=PERSON), Ask(query=lambda _: {"before": "3"}, who=PERSON)],
     "runs/<uuid:run_id>/cancel/": [Ask("POST", lambda _: {"reason": "Stop."}, who=PERSON)],
+    "audit/<int:entry_id>/": [Ask(who=PERSON)],
+    "audit/path/": [Ask(query=lambda ids: {"run": ids.run_id, "call": ids.call_id}, who=PERSON)],
     "api/v1/token/revoke": [Ask("POST", lambda ids: {"session_id": ids.session_id})],
     "api/v1/proposals/<uuid:proposal_id>": [GET],
     "api/v1/proposals/<uuid:proposal_id>/decide": [Ask("POST", lambda ids: {**VERDICT, "digest": ids.digest})],
@@ -80,12 +116,33 @@ SEARCHED: dict[str, list[Ask]] = {
         Ask(query=lambda ids: {"view": "decided", "q": ids.proposal_id}, who=PERSON),
     ],
     "runs/": [Ask(query=lambda ids: {"q": ids.run_id}, who=PERSON)],
+    "access/people/": [Ask(query=lambda ids: {"q": ids.user_id}, who=PERSON)],
+    "access/agents/": [Ask(who=PERSON)],
+    "access/tokens/": [Ask(who=PERSON), Ask(query=lambda _: {"ended": "1"}, who=PERSON)],
+    "audit/": [
+        Ask(query=lambda ids: {"object": ids.proposal_id}, who=PERSON),
+        Ask(query=lambda ids: {"run": ids.run_id}, who=PERSON),
+        Ask(query=lambda ids: {"call": ids.call_id}, who=PERSON),
+    ],
+    "audit/export/": [Ask(query=lambda ids: {"run": ids.run_id}, who=PERSON)],
+    "api/v1/audit/entries": [Ask(query=lambda ids: {"run": ids.run_id, "call": ids.call_id})],
+    "api/v1/audit/export": [Ask(query=lambda ids: {"object": ids.proposal_id})],
     "api/v1/proposals": [Ask(query=lambda ids: {"search": ids.proposal_id}), GET],
 }
 # Nothing in these names a thing of an organisation.
 WITHOUT_IDS = {
     "sign-in/",
     "sign-out/",
+    "password/forgotten/",
+    "password/new/",
+    "account/",
+    "account/password/",
+    "account/sessions/",
+    "access/people/add/",
+    "access/groups/",
+    "access/agents/add/",
+    "access/credentials/",
+    "access/mail/",
     "styleguide/",
     "api/v1/token",
     "api/v1/tools",
@@ -116,5 +173,5 @@ def routes(patterns: list[Any] | None = None, prefix: str = "") -> Iterator[str]
 def written(route: str, ids: Ids) -> str:
     """The address with its ids."""
     for name, value in vars(ids).items():
-        route = route.replace(f"<uuid:{name}>", value).replace(f"<str:{name}>", value)
+        route = route.replace(f"<uuid:{name}>", value).replace(f"<str:{name}>", value).replace(f"<slug:{name}>", value)
     return "/" + route

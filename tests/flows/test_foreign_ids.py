@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from access.models import BrowserSession
+from access.services.sessions import session_open
 from runs.live.routing import websocket_urlpatterns
 from tests.api.client import bearer, browser
 from tests.flows.addresses import (
@@ -26,6 +28,8 @@ from tests.live.sockets import opened
 from tests.support import factories
 
 ROLES = ["reviewer", "operator", "admin", "auditor"]
+OWN_ONLY = ("switch-tenant/", "account/sessions/end/")
+"""Whatever is named there must be the caller's own: tests/web/test_sign_in.py and test_account.py."""
 
 
 class Caller:
@@ -52,7 +56,22 @@ def ours(world) -> Ids:
     """The ids of an organisation at work: a run with a call that waits for people."""
     call = world.held()
     pair = world.agent.pair(on_behalf_of=world.asker.user_id)
-    return Ids(str(call.run_id), call.call_id, str(call.proposal_id), pair.session_id, world.tenant.id, call.digest)
+    factories.group(world.tenant, "group-of-ours")
+    session_open(actor=world.asker.actor, session_key="a" * 32, address="", browser="")
+    browser_session = BrowserSession.objects.get(session_key="a" * 32)
+    return Ids(
+        str(call.run_id),
+        call.call_id,
+        str(call.proposal_id),
+        pair.session_id,
+        world.tenant.id,
+        call.digest,
+        world.asker.membership_id,
+        world.asker.user_id,
+        world.agent.id,
+        str(browser_session.id),
+        "group-of-ours",
+    )
 
 
 @pytest.fixture
@@ -90,7 +109,12 @@ def everything(owner_sql: Any) -> list[Any]:
         " (SELECT count(*) FROM runs_event),"
         " (SELECT jsonb_agg(to_jsonb(p) ORDER BY id) FROM approvals_proposal p)::text,"
         " (SELECT count(*) FROM approvals_decision),"
-        " (SELECT jsonb_agg(to_jsonb(s) ORDER BY id) FROM access_tokensession s)::text"
+        " (SELECT jsonb_agg(to_jsonb(s) ORDER BY id) FROM access_tokensession s)::text,"
+        " (SELECT jsonb_agg(to_jsonb(m) ORDER BY id) FROM access_membership m)::text,"
+        " (SELECT jsonb_agg(to_jsonb(g) ORDER BY id) FROM access_groupmember g)::text,"
+        " (SELECT jsonb_agg(to_jsonb(a) ORDER BY id) FROM access_agent a)::text,"
+        " (SELECT jsonb_agg(to_jsonb(p) ORDER BY id) FROM access_agentprincipal p)::text,"
+        " (SELECT jsonb_agg(to_jsonb(b) ORDER BY id) FROM access_browsersession b)::text"
     )
 
 
@@ -151,7 +175,7 @@ def test_the_same_addresses_do_serve_those_whom_they_belong_to(ours, world, subt
         for number, ask in enumerate(WITH_IDS[route]):
             for kind in ask.who:
                 with subtests.test(route=route, ask=number, caller=kind):
-                    assert own[kind].send(route, ask, ours).status_code != 404 or route == "switch-tenant/"
+                    assert own[kind].send(route, ask, ours).status_code != 404 or route in OWN_ONLY
 
 
 def test_nobody_is_told_which_ids_exist(ours, subtests):

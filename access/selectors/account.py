@@ -1,0 +1,54 @@
+"""What a person sees of their own account."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from access.models import User
+from access.store import browsers
+from audit.core.actor import Actor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountRow:
+    """The settings of one's own account."""
+
+    email: str
+    name: str
+    time_zone: str
+    theme: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRow:
+    """One open session of one's own."""
+
+    id: str
+    browser: str
+    address: str
+    organisation: str
+    started_at: datetime
+    seen_at: datetime
+    this_one: bool
+
+
+def account_of(actor: Actor) -> AccountRow:
+    """The actor's own account."""
+    user = User.objects.get(id=actor.id)
+    return AccountRow(email=user.email, name=user.name, time_zone=user.time_zone, theme=user.theme)
+
+
+def sessions_of(actor: Actor, session_key: str) -> list[SessionRow]:
+    """The actor's open sessions in all organisations, this one first, then the ones used last."""
+    rows = [
+        SessionRow(
+            id=str(row.id),
+            browser=row.browser,
+            address=row.address,
+            organisation=row.tenant.name,
+            started_at=row.started_at,
+            seen_at=row.seen_at,
+            this_one=row.session_key == session_key,
+        )
+        for row in browsers.open_of(actor.id).select_related("tenant").order_by("-seen_at", "-started_at")
+    ]
+    return sorted(rows, key=lambda row: not row.this_one)

@@ -3,9 +3,10 @@
     row = await hub.wait([("call", call_id)], read, timeout=30)
 
 One subscription to the channel layer a process, whatever the number of waiters. A waiter re-reads when one of its keys
-is hinted at (at most once in 50 ms) and every 3 s without a hint, because channel layers drop messages and a gap must
-heal by itself (data rule 6). The read runs in a small pool of the hub's own, so two hundred waiters that wake together
-cannot take the database connections that a decision needs (architecture.md, *Connections*).
+is hinted at (it rests between two reads as long as one takes, 10 to 50 ms) and every 3 s without a hint, because
+channel layers drop messages and a gap must heal by itself (data rule 6). The read runs in a small pool of the hub's
+own, so two hundred waiters that wake together cannot take the database connections that a decision needs
+(architecture.md, *Connections*).
 """
 
 import asyncio
@@ -29,7 +30,8 @@ type Key = tuple[str, str]
 With a star, any row of that kind in a tenant: ("proposal*", "<tenant id>"); lists wait for that."""
 
 REREAD_SECONDS = 3.0
-COALESCE_SECONDS = 0.05
+SHORTEST_REST, LONGEST_REST = 0.01, 0.05
+"""Seconds between two reads of a waiter for which hints keep coming (coalescing, architecture.md *Connections*)."""
 SUBSCRIBE_SECONDS = 2.0
 READERS = 4
 
@@ -85,6 +87,7 @@ class Hub:
                 event.clear()
                 read_at = loop.time()
                 found: T | None = await loop.run_in_executor(_readers, partial(_read, predicate))
+                took = loop.time() - read_at
                 left = until - loop.time()
                 if found is not None or left <= 0:
                     return found
@@ -93,8 +96,9 @@ class Hub:
                         await event.wait()
                 except TimeoutError:
                     continue
-                # The first hint is followed at once; a burst behind it costs one read in 50 ms.
-                await asyncio.sleep(min(max(read_at + COALESCE_SECONDS - loop.time(), 0), max(until - loop.time(), 0)))
+                # A burst costs at most half the time of a reader, however quick the reads are, and less under load.
+                rest = read_at + took + min(max(took, SHORTEST_REST), LONGEST_REST) - loop.time()
+                await asyncio.sleep(min(max(rest, 0), max(until - loop.time(), 0)))
         finally:
             for key in keys:
                 self._waiters[key].discard(event)

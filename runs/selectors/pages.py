@@ -28,7 +28,7 @@ from runs.selectors.runs import (
     run_get,
     runs_by_id,
     runs_page,
-    timeline,
+    timeline_of,
     visible_runs,
 )
 
@@ -186,7 +186,7 @@ def run_shown(actor: Actor, run_id: UUID | str, *, after: int | None = None, bef
         after = max(0, last - WINDOW)
     else:
         last = min(run.seq, after + WINDOW)
-    events = timeline(actor, run_id, after=after, limit=last - after) if last > after else []
+    events = timeline_of(detail, after=after, until=last)
     may_cancel, why_no_cancel = _cancel(actor, detail.state)
     status = RunStatus(run.status)
     standing = run_standing(status, detail.counts)

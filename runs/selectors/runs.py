@@ -15,6 +15,7 @@ from django.db.models import Count, Q, QuerySet
 
 from audit.core.actor import Actor
 from audit.core.refusal import Invalid, NotFound
+from runs.core.events import Event as Fact
 from runs.core.state import CallMachine, State
 from runs.core.status import counts
 from runs.core.words import Line, line
@@ -121,7 +122,16 @@ def timeline(actor: Actor, run_id: UUID | str, *, after: int = 0, limit: int = T
     run = _visible(actor, run_id)
     found = list(facts(run.id, after=after, until=run.seq, limit=min(limit, TIMELINE_LIMIT)))
     called = {fact.body["call_id"] for fact, _ in found if "call_id" in fact.body}
-    tools = dict(Call.objects.filter(run=run, call_id__in=called).values_list("call_id", "tool"))
+    return _in_words(found, dict(Call.objects.filter(run=run, call_id__in=called).values_list("call_id", "tool")))
+
+
+def timeline_of(detail: RunDetail, *, after: int, until: int) -> list[EventRow]:
+    """`timeline` of a run that has been read already."""
+    found = list(facts(detail.run.id, after=after, until=until, limit=TIMELINE_LIMIT)) if until > after else []
+    return _in_words(found, {call.call_id: call.tool for call in detail.calls})
+
+
+def _in_words(found: Sequence[tuple[Fact, datetime]], tools: Mapping[str, str]) -> list[EventRow]:
     return [
         EventRow(
             fact.seq, fact.kind.value, at, fact.actor, fact.body, line(fact.kind.value, fact.body, fact.actor, tools)

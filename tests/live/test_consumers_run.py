@@ -148,7 +148,7 @@ async def test_the_head_and_the_calls_come_with_the_rows(client, run):
         html = await socket.news()
         for part in ("run-head", "run-calls", "run-facts", "run-verbs", "run-seq"):
             assert f'id="{part}"' in html
-        assert "running" in html
+        assert "Being judged" in html
 
 
 @live

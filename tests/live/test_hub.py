@@ -125,29 +125,33 @@ def test_a_change_just_before_the_time_is_up_is_still_seen(broker):
     assert asyncio.run(scene()) == "done"
 
 
-def test_a_burst_of_hints_costs_one_read_in_fifty_milliseconds(broker):
+@pytest.mark.parametrize(("read_s", "rest_s"), [(0.0, 0.01), (0.03, 0.03), (0.12, 0.05)])
+def test_a_burst_of_hints_costs_at_most_half_the_time_of_its_reader(broker, read_s, rest_s):
     _, hints = broker
-    box = Box()
+    ends = []
+    starts = []
+
+    def read():
+        starts.append(time.monotonic())
+        time.sleep(read_s)
+        ends.append(time.monotonic())
 
     async def scene():
-        waiter = asyncio.create_task(hub.wait([("run", ROW)], box.read, 1.5))
+        waiter = asyncio.create_task(hub.wait([("run", ROW)], read, 1.5))
         await settle()
-        before = len(box.reads)
-        until = time.monotonic() + 0.5
+        until = time.monotonic() + 0.6
         sent = 0
         while time.monotonic() < until:
             hints.publish("run", TENANT, ROW, sent)
             sent += 1
             await asyncio.sleep(0.002)
-        during = len(box.reads) - before
         await waiter
-        return sent, during
+        return sent
 
-    sent, during = asyncio.run(scene())
-    assert sent > 50
-    assert 2 <= during <= 12
-    gaps = [later - earlier for earlier, later in zip(box.reads, box.reads[1:], strict=False)]
-    assert all(gap > 0.045 for gap in gaps[2:])
+    assert asyncio.run(scene()) > 30
+    rests = [start - end for end, start in zip(ends[1:], starts[2:], strict=False)]
+    assert len(rests) >= 2
+    assert all(rest > rest_s * 0.9 for rest in rests)
 
 
 def test_what_the_read_raises_is_raised_to_the_waiter_and_nothing_stays_behind(broker):

@@ -1,3 +1,4 @@
 from audit.models.entry import Entry, Owed
+from audit.models.heartbeat import Heartbeat
 
-__all__ = ["Entry", "Owed"]
+__all__ = ["Entry", "Heartbeat", "Owed"]

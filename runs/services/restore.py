@@ -46,9 +46,9 @@ class Restored:
         )
 
 
-def restored_elsewhere() -> bool:
-    """Whether this database is a restored one that nobody has taken note of. One cheap statement."""
-    return not epoch_last().here
+def database_restored_if_elsewhere() -> Restored | None:
+    """Take note of a restore that the database itself shows; one cheap statement where there was none."""
+    return None if epoch_last().here else database_restored()
 
 
 def database_restored(*, because: str = NOTICED, always: bool = False) -> Restored | None:

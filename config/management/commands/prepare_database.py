@@ -7,6 +7,8 @@ from django.core.management import BaseCommand, call_command
 from django.db import connections
 from psycopg import sql
 
+from runs.services.restore import database_restored_if_elsewhere
+
 # Only rows that the application may add but never change or remove (data rule 12, R1, A4).
 APPEND_ONLY = (
     "audit_entry",
@@ -68,3 +70,6 @@ class Command(BaseCommand):
             )
         if options["verbosity"]:
             self.stdout.write(f"Database ready: {len(tables)} tables, rights given to {role}.")
+        made = database_restored_if_elsewhere()
+        if made is not None:
+            self.stdout.write(f"A backup was restored. {made.sentence}")

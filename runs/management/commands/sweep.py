@@ -20,10 +20,12 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
 from approvals.services.proposal import proposal_expire_due
+from audit.services.heartbeat import heartbeat_record
 from audit.services.months import audit_months_prepare
 from audit.services.record import audit_pay_owed
 from runs.services.held_back import sweep_held_back
 from runs.services.resolution import resolutions_consume
+from runs.services.restore import database_restored_if_elsewhere
 from runs.services.sweep import (
     sweep_actor,
     sweep_decided,
@@ -82,6 +84,8 @@ class Sweep:
         self._busy: set[object] = set()
         self._lock = threading.Lock()
         self.chores = [
+            Chore("say that it is alive", 0, partial(heartbeat_record, part="sweep")),
+            Chore("take note of a restore", 0, database_restored_if_elsewhere),
             Chore("end leases that are over", 0, sweep_expired_leases),
             Chore("expire proposals", 0, partial(proposal_expire_due, limit=200)),
             Chore("take up decisions", 0, self._decided),

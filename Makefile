@@ -1,5 +1,5 @@
 # Every command works on a fresh checkout: set-up happens when it is needed and is skipped when it is done.
-.PHONY: help up test smoke check fmt setup
+.PHONY: help up test smoke screenshots check fmt setup
 
 PY = var/venv/bin/python
 SETUP = @sh config/stack/python.sh -m config.stack.setup
@@ -8,6 +8,7 @@ help:
 	@echo 'make up      start everything on http://localhost:8000 (another port: make up PORT=8001)'
 	@echo 'make test    the whole test suite on real servers'
 	@echo 'make smoke   one refund from the agent to the receipt, with the time of each step'
+	@echo 'make screenshots   pictures of every page into var/screenshots, wide and narrow, light and dark'
 	@echo 'make check   style, types, imports, migrations, templates, links'
 	@echo 'make fmt     put the sources into shape'
 
@@ -22,6 +23,10 @@ test:
 smoke:
 	$(SETUP) demo
 	@$(PY) -m config.stack.smoke
+
+screenshots:
+	$(SETUP) dev
+	@$(PY) -m config.stack.screenshots $(PAGES)
 
 check:
 	$(SETUP) dev

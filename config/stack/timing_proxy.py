@@ -1,4 +1,5 @@
-"""A pass-through in front of the payment server that notes when each request arrives. For `make smoke` only."""
+"""A pass-through in front of the payment server that notes when each request arrives, and answers some of them itself
+where it is told to. For `make smoke` and `make screenshots` only."""
 
 import http.client
 import threading
@@ -7,6 +8,9 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+# Method, path with its query, body → the status to answer instead of passing the request on, or None.
+type Instead = Callable[[str, str, bytes], int | None]
+
 # Hop-by-hop: each side of the proxy speaks for itself.
 NOT_PASSED_ON = {"connection", "keep-alive", "transfer-encoding", "content-length", "host"}
 
@@ -14,7 +18,7 @@ NOT_PASSED_ON = {"connection", "keep-alive", "transfer-encoding", "content-lengt
 class TimingProxy:
     """Listens on a free port of 127.0.0.1. `arrivals(method, path)` are in seconds since the epoch."""
 
-    def __init__(self, target_port: Callable[[], int]) -> None:
+    def __init__(self, target_port: Callable[[], int], instead: Instead = lambda *_: None) -> None:
         self._noted: list[tuple[str, str, float]] = []
         proxy = self
 
@@ -26,6 +30,10 @@ class TimingProxy:
             def _pass_on(self) -> None:
                 proxy._noted.append((self.command, self.path.partition("?")[0], time.time()))
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                status = instead(self.command, self.path, body)
+                if status is not None:
+                    self._answer(status, [("Content-Type", "application/json")], b'{"error": {"type": "made_up"}}')
+                    return
                 headers = {name: value for name, value in self.headers.items() if name.lower() not in NOT_PASSED_ON}
                 target = http.client.HTTPConnection("127.0.0.1", target_port(), timeout=30)
                 try:
@@ -34,8 +42,11 @@ class TimingProxy:
                     data = answer.read()
                 finally:
                     target.close()
-                self.send_response(answer.status)
-                for name, value in answer.getheaders():
+                self._answer(answer.status, answer.getheaders(), data)
+
+            def _answer(self, status: int, headers: list[tuple[str, str]], data: bytes) -> None:
+                self.send_response(status)
+                for name, value in headers:
                     if name.lower() not in NOT_PASSED_ON:
                         self.send_header(name, value)
                 self.send_header("Content-Length", str(len(data)))

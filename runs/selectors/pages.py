@@ -238,6 +238,8 @@ def _listing(actor: Actor, rows: Sequence[RunRow], state: str, q: str, following
 
 
 def _beside(run: RunRow, standing: Standing) -> tuple[Segment, ...]:
+    if run.detail == "1 for people":
+        return ()  # the tag says so already
     return (Segment("text", standing.beside),) if standing.beside else detail_segments(run.detail)
 
 

@@ -6,7 +6,7 @@ from approvals.selectors.proposals import PAGE, VIEWS
 from audit.api.base import Shape, Text
 
 STATES = ("pending", "granted", "rejected", "expired", "withdrawn", "superseded", "cancelled", "refused")
-OUTCOMES = ("", "started", "succeeded", "failed", "unknown", "refused")
+OUTCOMES = ("", "started", "succeeded", "failed", "compensated", "unknown", "refused")
 
 
 class ListQuery(Shape):

@@ -16,7 +16,7 @@ from approvals.core.digest import CallFacts, check_call_bytes, parse_snapshot, s
 from approvals.core.policy import Verdict, verdict_from
 from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.catalogue import contract_of
-from approvals.selectors.deciders import requires_of
+from approvals.selectors.deciders import prepared_by_of, requires_of
 from audit.core.entry import utc_text
 from audit.core.jsondoor import Json, open_json
 from audit.core.refusal import Conflict, Refusal
@@ -119,16 +119,18 @@ def _compare_with_log(proposal: Proposal) -> None:
     # Entries of before there was such a member say nothing about it.
     if made.get("parties", parties_of(proposal)) != parties_of(proposal):
         raise Altered("parties")
-    # A next round may shorten the time and never lengthens it. The texts sort as the times do.
-    if str(made.get("expires_at", "")) < utc_text(proposal.expires_at):
-        raise Altered("expires_at")
-    if proposal.round == 1:
-        asked, seen = made, made.get("snapshot")
-    else:
+    asked, seen, latest = made, made.get("snapshot"), str(made.get("expires_at", ""))
+    if proposal.round > 1:
         again = _logged(proposal, ASKED_AGAIN, round_=proposal.round)
         if again is None:
             raise Altered("round")
         asked, seen = again, (again.get("snapshot") or {}).get("now")
+        # A next round may shorten the time. Only one that was asked after an unknown outcome lengthens it.
+        later = _logged(proposal, ASKED_AGAIN, round_=None, where="later_deadline")
+        latest = str(later.get("expires_at", "")) if later is not None else latest
+    # The texts sort as the times do.
+    if latest < utc_text(proposal.expires_at):
+        raise Altered("expires_at")
     if seen != proposal.snapshot_hash:
         raise Altered("snapshot")
     if asked.get("requires") != proposal.requires:
@@ -137,16 +139,19 @@ def _compare_with_log(proposal: Proposal) -> None:
 
 def parties_of(proposal: Proposal) -> dict[str, str]:
     """Whose call it is, and under which contract: what self-approval is judged by and what is sent (A9, R10)."""
+    prepared_by = prepared_by_of(proposal).get("id")
     return {
         "agent": str(proposal.agent_id),
         "owner": str(proposal.agent_owner_id or ""),
         "session": str(proposal.token_session_id or ""),
         "contract": str(proposal.tool_version_id),
+        **({"prepared_by": prepared_by} if prepared_by else {}),
     }
 
 
-def _logged(proposal: Proposal, action: str, *, round_: int | None) -> Mapping[str, Any] | None:
-    """The detail of the proposal's entry with that action (and round), or None."""
+def _logged(proposal: Proposal, action: str, *, round_: int | None, where: str = "") -> Mapping[str, Any] | None:
+    """The detail of the proposal's entry with that action (and round), or None. With `where` the newest whose detail
+    has that member."""
     filters = EntryFilters(
         action=action,
         verdict="ok",
@@ -157,6 +162,8 @@ def _logged(proposal: Proposal, action: str, *, round_: int | None) -> Mapping[s
     )
     tenant_id, object_id = str(proposal.tenant_id), str(proposal.pk)
     details = [entry.detail for entry in entries_page(tenant_id, filters) if entry.object_id == object_id]
+    if where:
+        return next((detail for detail in details if detail.get(where)), None)
     if round_ is not None:
         # Taking an approval back works while no entry can be written (S69); until it is paid it stands among the owed.
         details = [detail for detail in details if detail.get("round") == round_] or [

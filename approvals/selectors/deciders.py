@@ -17,6 +17,12 @@ def requires_of(proposal: Proposal) -> tuple[Approver, ...]:
         return ()
 
 
+def prepared_by_of(proposal: Proposal) -> dict[str, str]:
+    """{id, name} of the person who prepared the call in an agent's place; empty where the agent asked itself."""
+    found = proposal.why.get("prepared_by") if isinstance(proposal.why, dict) else None
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+
+
 def needs_words(requires: Sequence[Approver]) -> str:
     """`1 of finance and 1 of support-leads`."""
     return " and ".join(f"{approver.count} of {approver.group}" for approver in requires)
@@ -62,7 +68,7 @@ def counted_votes(proposal: Proposal, decisions: Sequence[Decision]) -> tuple[li
 def people_who_can_decide(proposal: Proposal) -> dict[str, frozenset[str]]:
     """Active reviewers of the groups asked (user id to groups), without those whose own call it is (A9)."""
     asked = _asked(proposal)
-    barred = {asked.acting_for_id, asked.token_owner_id}
+    barred = {asked.acting_for_id, asked.token_owner_id, asked.requester_id}
     people: dict[str, frozenset[str]] = {}
     for approver in asked.requires:
         for user_id, _ in group_members(proposal.tenant_id, approver.group, role=REVIEWER):
@@ -75,6 +81,7 @@ def _asked(proposal: Proposal) -> Asked:
     return Asked(
         tenant_id=str(proposal.tenant_id),
         requires=requires_of(proposal),
+        requester_id=prepared_by_of(proposal).get("id", ""),
         acting_for_id=str(proposal.acting_user_id or ""),
         token_owner_id=str(proposal.agent_owner_id or ""),
     )

@@ -16,7 +16,14 @@ from approvals.core.policy import Match
 from approvals.core.present import CompareRow, Piece, Row, argument_rows, compare_rows, sentence, visible
 from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.bound import Bound, read_bound
-from approvals.selectors.deciders import counted_votes, eligibility_of, needs_words, people_who_can_decide, requires_of
+from approvals.selectors.deciders import (
+    counted_votes,
+    eligibility_of,
+    needs_words,
+    people_who_can_decide,
+    prepared_by_of,
+    requires_of,
+)
 from approvals.selectors.standing import Same, same_as
 from audit.core.actor import Actor
 from audit.core.canonical import short_digest
@@ -140,7 +147,7 @@ class Detail:
 
     `tampered` is "" or a sentence: the stored row is not the one that was made (S84), and `content` is None.
     `status_words` says in one sentence what the status means, who decided and when. `chain` names the agents, outermost
-    first (A7).
+    first (A7), `prepared_by` the person who asked in the agent's place, if one did.
     """
 
     id: UUID
@@ -160,6 +167,7 @@ class Detail:
     agent_id: UUID
     agent_name: str
     agent_version: str
+    prepared_by: str
     chain: tuple[str, ...]
     acting_for: str
     created_at: datetime
@@ -201,6 +209,7 @@ def detail_of(actor: Actor, proposal: Any) -> Detail:
         agent_id=proposal.agent_id,
         agent_name=as_line(proposal.agent_name),
         agent_version=as_line(proposal.agent_version),
+        prepared_by=as_line(prepared_by_of(proposal).get("name", "")),
         chain=(as_line(proposal.agent_name),),
         acting_for=as_line(proposal.acting_user_name),
         created_at=proposal.created_at,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from approvals.models import Proposal
 from approvals.selectors.standing import visible_proposals, with_standing
 from audit.core.actor import Actor
 
@@ -27,3 +28,9 @@ def proposal_link(actor: Actor, proposal_id: UUID) -> ProposalLink | None:
     if row is None:
         return None
     return ProposalLink(id=row[0], status=row[1], round=row[2], expires_at=row[3], digest=row[4])
+
+
+def proposal_ends(tenant_id: UUID | str, proposal_id: UUID | str) -> datetime | None:
+    """When the approval of a proposal is over, for our own parts; None for an unknown one."""
+    found = Proposal.objects.filter(tenant_id=tenant_id, pk=proposal_id)
+    return found.values_list("expires_at", flat=True).first()

@@ -85,11 +85,13 @@ def proposal_hold(
     agent_name: str = "",
     agent_version: str = "",
     token_session_id: UUID | None = None,
+    prepared_by: Mapping[str, str] | None = None,
 ) -> ProposalRow:
     """Store a call that the policy holds (`verdict` asks), or open the next round of the one that is there.
 
     In the caller's transaction. A next round voids votes and permit, keeps key and deadline; a proposal past its
     deadline comes back `expired` instead. `agent_name` and `agent_version` default to today's.
+    `prepared_by` is {id, name} of the person who asked in the agent's place, and who therefore never decides it (A9).
 
     Raises Conflict: CALL_DIFFERS (the call id was used for other bytes, S2), PROPOSAL_CLOSED (it was decided, or is
     being executed), EXPIRED (`expires_at` is not in the future: nothing was stored), REJECTED_BEFORE (the same digest
@@ -136,7 +138,7 @@ def proposal_hold(
         reason=reason,
         created_at=now,
         expires_at=expires_at,
-        why=rounds.why(verdict),
+        why=rounds.why(verdict, prepared_by),
         **rounds.judged(contract, facts, state, verdict, state_read_at),
     )
     proposal.amount_minor, proposal.currency = primary_money(contract, facts.arguments)

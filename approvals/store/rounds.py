@@ -14,7 +14,7 @@ from approvals.core.present import hides_anything, sentence_text
 from approvals.core.rounds import both_hold, expiry_after
 from approvals.models import Proposal
 from approvals.selectors.bound import ASKED_AGAIN, Bound
-from approvals.selectors.deciders import people_who_can_decide, requires_of
+from approvals.selectors.deciders import people_who_can_decide, prepared_by_of, requires_of
 from approvals.store.rows import change, resolve, void_permit
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json
@@ -34,11 +34,6 @@ class Because:
     message: str
 
 
-RESTORED = Because(
-    code="RESTORED",
-    message="A backup of the database was restored since this was approved. What happened after that backup was made is "
-    "not known here, so it is asked anew.",
-)
 RESTORED = Because(
     code="RESTORED",
     message="A backup of the database was restored since this was approved. What happened after that backup was made "
@@ -69,15 +64,30 @@ def judged(
     }
 
 
-def why(verdict: Verdict) -> dict[str, Json]:
-    """The column `why` of a first round: the verdict."""
-    return {"verdict": verdict.as_dict(), "opened_because": None}
+def why(verdict: Verdict, prepared_by: Mapping[str, str] | None = None) -> dict[str, Json]:
+    """The column `why` of a first round: the verdict, and the person ({id, name}) who prepared the call, if one did."""
+    return {"verdict": verdict.as_dict(), "opened_because": None} | _prepared(prepared_by)
 
 
-def why_again(verdict: Verdict, because: Because, at: datetime, was: Mapping[str, Json] | None) -> dict[str, Json]:
-    """The column `why` of a later round: the verdict, what opened it, and the state that the round before saw."""
+def why_again(
+    verdict: Verdict,
+    because: Because,
+    at: datetime,
+    was: Mapping[str, Json] | None,
+    prepared_by: Mapping[str, str] | None = None,
+    counted_from: str = "",
+) -> dict[str, Json]:
+    """The column `why` of a later round: the verdict, what opened it, and the state that the round before saw.
+    `counted_from` (ISO 8601): what a rule's time to decide is counted from, where that is not when it was first asked.
+    """
     opened: dict[str, Json] = {"code": because.code, "message": because.message, "at": at.isoformat()}
-    return {"verdict": verdict.as_dict(), "opened_because": {**opened, "was": None if was is None else dict(was)}}
+    said: dict[str, Json] = {"verdict": verdict.as_dict()}
+    said |= {"opened_because": {**opened, "was": None if was is None else dict(was)}} | _prepared(prepared_by)
+    return said | ({"counted_from": counted_from} if counted_from else {})
+
+
+def _prepared(by: Mapping[str, str] | None) -> dict[str, Json]:
+    return {"prepared_by": dict(by)} if by else {}
 
 
 def logged_sentence(contract: Contract, facts: CallFacts, state: Mapping[str, Json] | None) -> str:
@@ -133,14 +143,18 @@ def open_next_round(
     now: datetime,
     because: Because,
     record: Record = audit_record,
+    until: datetime | None = None,
 ) -> bool:
     """Void the votes and the permit of a locked proposal and ask anew, under the same key and deadline (A4, A5).
 
-    `bound` is the row as it was verified; `today` a verdict that does not deny. False if today's rule gives so little
-    time that it is expired by now: then it is closed as such.
+    `bound` is the row as it was verified; `today` a verdict that does not deny. `until` is a later deadline, for a call
+    whose outcome was unknown (services/again.py). False if today's rule gives so little time that it is expired by now:
+    then it is closed as such.
     """
     requirement = both_hold(bound.requirement, today)
-    expires_at = expiry_after(created_at=proposal.created_at, expires_at=proposal.expires_at, requirement=requirement)
+    counted_from = now.isoformat() if until else _counted_from(proposal)
+    asked_at = datetime.fromisoformat(counted_from) if counted_from else proposal.created_at
+    expires_at = until or expiry_after(created_at=asked_at, expires_at=proposal.expires_at, requirement=requirement)
     if expires_at <= now:
         late = Because(code="EXPIRED", message="Today's rule gives less time, and that has passed.")
         close(proposal, "expired", actor=actor, now=now, because=late, record=record)
@@ -155,7 +169,7 @@ def open_next_round(
         outcome="",
         outcome_detail={},
         expires_at=expires_at,
-        why=why_again(requirement, because, now, bound.state),
+        why=why_again(requirement, because, now, bound.state, prepared_by_of(proposal), counted_from),
         **judged(bound.contract, bound.facts, state, requirement, read_at),
     )
     record(
@@ -165,11 +179,18 @@ def open_next_round(
             "round": proposal.round, "code": because.code, "because": because.message,
             "snapshot": {"before": before, "now": proposal.snapshot_hash}, "rule": proposal.rule_id,
             "policy": proposal.policy_number, "requires": proposal.requires, "expires_at": proposal.expires_at,
+            **({"later_deadline": True} if until else {}),
         },
         **audited(proposal),
     )  # fmt: skip
     warn_if_nobody_can_decide(proposal, actor=actor, record=record)
     return True
+
+
+def _counted_from(proposal: Proposal) -> str:
+    """Only shortens a deadline that the log binds, so that an edit of it lengthens nothing."""
+    found = proposal.why.get("counted_from") if isinstance(proposal.why, dict) else None
+    return found if isinstance(found, str) else ""
 
 
 def warn_if_nobody_can_decide(proposal: Proposal, *, actor: Actor, record: Record = audit_record) -> None:

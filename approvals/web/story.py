@@ -33,11 +33,13 @@ _CLOSED = {
     "superseded": ("still", "Replaced by a revision"),
     "refused": ("bad", "Refused when judged again"),
 }
+_FOUND_BY = {"look-up": " (found at the target)", "operator": " (recorded by {by} after the outcome was unknown)"}
 _GRANTED = {
     "": ("work", "Approved, about to run"),
     "started": ("work", "Approved, under way"),
     "succeeded": ("good", "Succeeded"),
     "failed": ("bad", "Failed"),
+    "compensated": ("still", "Made up for by another call"),
     "unknown": ("unsure", "Outcome unknown"),
     "refused": ("bad", "Refused when checked again"),
 }
@@ -131,13 +133,18 @@ def _carried_out(detail: Detail) -> list[Step]:
         )
     code = str(after.detail.get("reference") or "")
     if after.outcome == "succeeded":
-        found = " (found at the target)" if after.detail.get("found_by") == "look-up" else ""
+        found = _FOUND_BY.get(str(after.detail.get("found_by") or ""), "").format(
+            by=after.detail.get("by") or "somebody"
+        )
         text = f"the provider's reference is{found}" if code else "the provider gave no reference"
         told.append(Step(tone="good", word="Succeeded,", text=text, code=code, at=after.at))
     elif after.outcome == "failed":
         told.append(
             Step(tone="bad", word="Failed.", text="It did not happen.", at=after.at, said=_message(after.detail))
         )
+    elif after.outcome == "compensated":
+        text = "Whether it happened was never known; another call made up for it."
+        told.append(Step(tone="still", word="Made up for.", text=text, at=after.at, said=_message(after.detail)))
     elif after.outcome == "refused":
         told.append(Step(tone="bad", word="Refused.", text="Nothing ran.", at=after.at, said=_message(after.detail)))
     elif after.outcome == "unknown":
@@ -160,6 +167,7 @@ def _now_what(detail: Detail) -> str:
         "started": ". It is under way; this page tells how it ends.",
         "succeeded": ". It ran once.",
         "failed": ". It failed and did not happen; the agent was told.",
+        "compensated": ". Whether it happened was never known; another call made up for it.",
         "unknown": f". Whether it happened is not known. {OWNED}",
         "refused": ". When it was checked again it was refused; nothing ran.",
     }.get(after.outcome, ".")

@@ -37,6 +37,7 @@ _OUTCOME = {
     "started": ("work", "approved, under way"),
     "succeeded": ("good", "approved, succeeded"),
     "failed": ("bad", "approved, failed"),
+    "compensated": ("still", "approved, made up for by another call"),
     "unknown": ("unsure", "approved, outcome unknown"),
     "refused": ("bad", "approved, refused when checked again"),
 }

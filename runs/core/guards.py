@@ -188,12 +188,17 @@ def certain(state: State, call: CallMachine, event: Event) -> str:
 
 
 def made_good(state: State, call: CallMachine, event: Event) -> str:
-    """a call of this run that compensates it has succeeded"""
+    """a call of this run that compensates it, or that is named as having done so, has succeeded"""
     other = state.calls.get(event.body.get("compensated_by") or "")
-    if other is None or other.compensates != call.call_id:
+    named = event.body.get("linked") is True and other is not None and other.compensates is None
+    if other is None or other.call_id == call.call_id or not (other.compensates == call.call_id or named):
         return f"Name in compensated_by the call of this run that compensates {call.call_id}."
+    if other.read_only:
+        return f"{other.call_id} only reads; it makes up for nothing."
     if other.state is not CallState.SUCCEEDED:
         return f"The compensating call {other.call_id} is {other.state}; it has to succeed first."
+    if any(one.compensated_by == other.call_id for one in state.calls.values()):
+        return f"{other.call_id} makes up for another call already; one call makes up for one."
     return ""
 
 

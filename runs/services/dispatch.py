@@ -20,6 +20,7 @@ from runs.core import leases
 from runs.core.kinds import EventKind as K
 from runs.core.retry import ErrorClass
 from runs.models import Dispatch
+from runs.selectors.compensation import prepared_by
 from runs.services.refusing import dispatch_refuse_in
 from runs.services.work import Work
 from runs.store import claims
@@ -108,6 +109,7 @@ def dispatch_hold(
                 agent_name=run.agent_name,
                 agent_version=run.agent_version,
                 token_session_id=call.token_session_id,
+                prepared_by=prepared_by(run.id, loaded.state, call.call_id),
             )
     except Refusal as refusal:
         dispatch_refuse_in(loaded=loaded, job=work, refusal=refusal)

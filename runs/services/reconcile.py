@@ -22,11 +22,12 @@ from runs.core.kinds import CallState
 from runs.core.reducer import CallMachine
 from runs.models import Dispatch
 from runs.selectors.history import folded
+from runs.selectors.look_ups import Note
 from runs.services.dispatch import LOOK_UP_SECONDS, dispatch_look_up
 from runs.services.outcome import Ending
 from runs.services.recording import dispatch_end_in
 from runs.services.work import Gone, Job, Work
-from runs.store import claims, resources
+from runs.store import claims, look_ups, resources
 from runs.store.append import Loaded, lock_run, tell_call
 from runs.store.claims import Claim
 from runs.tools.outcome import LookedUp, Outcome
@@ -51,7 +52,7 @@ def reconcile_call(*, claim: Claim) -> None:
     except Refusal as refusal:
         # Edited rows: the question cannot be asked of the target by them; people have to look.
         try:
-            _leave_to_people(job, LookedUp("inconclusive", code=refusal.code, message=refusal.message))
+            _leave_to_people(job, LookedUp("inconclusive", code=refusal.code, message=refusal.message), clock.now())
         except Gone:
             claims.close(claim)
         return
@@ -68,14 +69,17 @@ def _settle(work: Work, machine: CallMachine, found: LookedUp, asked_at: datetim
     conclusive_at = _conclusive_at(work, machine)
     if found.found:
         _happened(work, found)
-    elif asked_at < conclusive_at:
+        return
+    if asked_at < conclusive_at:
+        _note(work, found, asked_at, conclusive=False)
         wait_ms = round((conclusive_at - clock.now()).total_seconds() * 1000) + 1
         claims.give_back(
             work.claim, wait_ms=max(wait_ms, 0), count_attempt=False, error="too early to prove that nothing happened"
         )
     elif found.status == "nothing" or found.code == "NO_LOOK_UP":
-        _leave_to_people(work, found)
+        _leave_to_people(work, found, asked_at)
     else:
+        _note(work, found, asked_at, conclusive=False)
         claims.give_back(work.claim, wait_ms=_pause_ms(work, asked_at), count_attempt=False, error=found.message)
 
 
@@ -116,19 +120,27 @@ def _happened(work: Work, found: LookedUp) -> None:
         )
 
 
-def _leave_to_people(job: Job, found: LookedUp) -> None:
+def _note(job: Job, found: LookedUp, asked_at: datetime, *, conclusive: bool) -> None:
+    """Keep the answer for the operator's page."""
+    said = Note(asked_at=asked_at, status=found.status, code=found.code, message=found.message, conclusive=conclusive)
+    look_ups.note(job.claim.id, said)
+
+
+def _leave_to_people(job: Job, found: LookedUp, asked_at: datetime) -> None:
     with transaction.atomic():
         loaded = lock_run(job.run.id)
         if claims.close(job.claim):
-            reconcile_leave_in(loaded=loaded, job=job, found=found)
+            reconcile_leave_in(loaded=loaded, job=job, found=found, asked_at=asked_at)
 
 
-def reconcile_leave_in(*, loaded: Loaded, job: Job, found: LookedUp) -> None:
+def reconcile_leave_in(*, loaded: Loaded, job: Job, found: LookedUp, asked_at: datetime | None = None) -> None:
     """The call stays unknown and an operator decides; in the caller's transaction, under the run's head. Raises Gone.
 
-    Nothing of the old request can arrive any more, so its resource is free again.
+    Nothing of the old request can arrive any more, so its resource is free again. `asked_at`: when the target was
+    asked; None where it was not.
     """
     nothing = found.status == "nothing"
+    _note(job, found, asked_at or loaded.at, conclusive=nothing)
     told = (
         "The target was asked and shows nothing under this call's key"
         if nothing

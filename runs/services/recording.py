@@ -11,6 +11,7 @@ from audit.store import clock
 from runs.core.kinds import CallState
 from runs.core.kinds import EventKind as K
 from runs.core.reducer import CallMachine
+from runs.services.compensating import compensation_settle_in
 from runs.services.outcome import Ending
 from runs.services.work import Gone, Work
 from runs.store import resources
@@ -72,7 +73,7 @@ def dispatch_end_in(
 
     `guarded=False`: said by the sweep of an attempt whose lease is over. Raises FenceLost.
     """
-    append(
+    appended = append(
         loaded,
         [(ending.kind, dict(ending.body))],
         actor=work.actor,
@@ -83,6 +84,8 @@ def dispatch_end_in(
         permit_settle(proposal_id=machine.proposal_id, outcome=ending.settled, detail=_told(ending, outcome, work))
     if ending.frees:
         resources.free(machine.dispatch_id)
+    if machine.compensates and ending.settled == "succeeded":
+        compensation_settle_in(loaded=appended.loaded, actor=work.actor, call_id=work.call.call_id)
     audit_record(
         actor=work.actor,
         action=ending.action,

@@ -13,7 +13,8 @@ from tests.core.runs.story import REFUND, moment
 RIGHT: dict[str, Any] = {
     "scope": {"tenant": "acme"}, "amount": 45, "approval": "void", "attempt": 1, "before_effect": True,
     "conclusive": True, "contract_version": 3, "deadline": moment(9), "duplicate": True, "duration_ms": 38,
-    "epoch": 2, "expires_at": moment(900), "fence": 1, "final": "expired", "managed": True, "outcome": "happened", "place": 3,
+    "epoch": 2, "expires_at": moment(900), "fence": 1, "final": "expired",
+    "linked": True, "managed": True, "outcome": "happened", "place": 3,
     "policy_number": 8, "read_at": moment(0), "read_only": False, "resolution": "granted", "retry_at": moment(30),
     "retry_class": "never", "round": 1, "side_effect": "irreversible",
 }  # fmt: skip

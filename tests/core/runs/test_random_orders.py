@@ -32,6 +32,7 @@ OTHERWISE: dict[str, list[Any]] = {
     "approval": [None, "holds", "void"],
     "final": [None, "refused", "expired"],
     "epoch": [None, None, None, 2],
+    "linked": [None, None, True],
     "error_class": ["connect_refused", "validation", "timeout"],
     "before_effect": [True, False],
     "conclusive": [True, False],

@@ -106,3 +106,18 @@ def test_only_an_unknown_outcome_is_compensated():
     story = Story().started()
     refusal = story.refuses(E.CALL_PROPOSED, call_id="c2", key="clr_c2", compensates="c1", **REFUND)
     assert "no unknown outcome" in refusal.sentence
+
+
+def test_a_call_that_an_operator_names_makes_up_for_one_call_and_only_once_it_has_succeeded():
+    story = Story().unknown("c1")
+    named = story.reconciliation("compensated", compensated_by="c2", linked=True)
+    story.started("c2")
+    assert "has to succeed first" in story.refuses(E.OUTCOME_RECONCILED, **named).sentence
+    story.succeed("c2")
+    itself = story.reconciliation("compensated", compensated_by="c1", linked=True)
+    assert "compensated_by" in story.refuses(E.OUTCOME_RECONCILED, **itself).sentence
+    story.tell(E.OUTCOME_RECONCILED, **named)
+    assert story.where("c1") is CallState.COMPENSATED
+    story.unknown("c3")
+    twice = story.reconciliation("compensated", "c3", compensated_by="c2", linked=True)
+    assert "another call already" in story.refuses(E.OUTCOME_RECONCILED, **twice).sentence

@@ -1,0 +1,64 @@
+"""Who settled an unknown outcome, when and how, from the run's own history."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from runs.core.kinds import EventKind
+from runs.models import Event
+
+WORDS: Mapping[str, str] = {
+    "happened": "it happened",
+    "did_not_happen": "it did not happen",
+    "retry": "it did not happen and is sent again with the same key",
+    "compensated": "another call made up for it",
+}
+LOOK_UP = "look-up"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """One reconciliation. `attempt` is the attempt that it was about; None where the look-up found the effect."""
+
+    by: str
+    actor_id: str
+    at: datetime
+    outcome: str
+    words: str
+    reason: str
+    reference: str
+    compensated_by: str
+    attempt: int | None
+    by_look_up: bool
+
+
+def decisions_on(run_id: UUID, call_id: str) -> list[Decided]:
+    """All of a call, oldest first: a call that was sent again may become unknown again."""
+    events = Event.objects.filter(run_id=run_id, kind=EventKind.OUTCOME_RECONCILED.value, body__call_id=call_id)
+    return [_decided(at, actor, body) for at, actor, body in events.order_by("seq").values_list("at", "actor", "body")]
+
+
+def decision_on(run_id: UUID, call_id: str, *, attempt: int) -> Decided | None:
+    """What was decided about this attempt of a call, by an operator or by the look-up; None if nothing was."""
+    found = decisions_on(run_id, call_id)
+    exact = [one for one in found if one.attempt == attempt]
+    by_look_up = [one for one in found if one.attempt is None]
+    return (exact or by_look_up or [None])[-1]
+
+
+def _decided(at: datetime, actor: Mapping[str, Any], body: Mapping[str, Any]) -> Decided:
+    outcome = str(body.get("outcome", ""))
+    return Decided(
+        by=str(body.get("by", "")),
+        actor_id=str(actor.get("id", "")),
+        at=at,
+        outcome=outcome,
+        words=WORDS.get(outcome, outcome),
+        reason=str(body.get("reason") or ""),
+        reference=str(body.get("reference") or ""),
+        compensated_by=str(body.get("compensated_by") or ""),
+        attempt=body["attempt"] if isinstance(body.get("attempt"), int) else None,
+        by_look_up=body.get("by") == LOOK_UP and actor.get("kind") == "system",
+    )

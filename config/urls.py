@@ -8,6 +8,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("access.web.urls")),
     path("", include("approvals.web.urls")),
     path("", include("runs.web.urls")),
+    path("", include("audit.web.urls")),
     path("api/v1/", include("config.api.urls")),
     path("styleguide/", styleguide, name="styleguide"),
 ]

@@ -18,7 +18,7 @@ PAGE = 50
 """Entries a page."""
 OF_ONE_OBJECT = 500
 """The most that one object's history, or one call's path, shows; the newest are kept."""
-NAMES_LOOKED_AT = 200
+NAMES_LOOKED_AT = 5_000
 """Actors that are compared with a name that somebody typed."""
 
 type Place = tuple[datetime, int]

@@ -10,6 +10,7 @@ from runs.api.urls import routes
 urlpatterns = [
     path("", include("access.api.urls")),
     path("", include("approvals.api.urls")),
+    path("", include("audit.api.urls")),
     path("", include(routes(long_poll))),
     path("schema/", SchemaView.as_view(), name="api-schema"),
     re_path(r"", unknown_address),

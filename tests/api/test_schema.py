@@ -84,7 +84,8 @@ def test_every_body_and_every_good_answer_has_an_example():
     for path, method, operation in operations():
         for status, response in operation["responses"].items():
             if status < "300":
-                assert response["content"]["application/json"].get("examples"), f"{method} {path} {status}"
+                for media, content in response["content"].items():
+                    assert content.get("examples"), f"{method} {path} {status} {media}"
         if "requestBody" in operation:
             assert list(operation["requestBody"]["content"]) == ["application/json"], f"{method} {path}"
             assert operation["requestBody"]["content"]["application/json"].get("examples"), f"{method} {path}"
@@ -100,7 +101,8 @@ def test_every_example_keeps_to_its_schema():
 
     for path, method, operation in operations():
         for status, response in operation["responses"].items():
-            check(response["content"]["application/json"], f"{method} {path} {status}")
+            for media, content in response["content"].items():
+                check(content, f"{method} {path} {status} {media}")
         if "requestBody" in operation:
             check(operation["requestBody"]["content"]["application/json"], f"{method} {path} body")
 

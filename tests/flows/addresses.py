@@ -28,6 +28,7 @@ class Ids:
     agent_id: str
     browser_session: str
     slug: str
+    entry_id: str = "7999999999999"  # nobody's, as it stands
 
     @classmethod
     def unknown(cls) -> "Ids":
@@ -119,14 +120,15 @@ SEARCHED: dict[str, list[Ask]] = {
     "access/people/": [Ask(query=lambda ids: {"q": ids.user_id}, who=PERSON)],
     "access/agents/": [Ask(who=PERSON)],
     "access/tokens/": [Ask(who=PERSON), Ask(query=lambda _: {"ended": "1"}, who=PERSON)],
+    # Done things only: that somebody asked for a foreign id and was refused stands in their own log.
     "audit/": [
-        Ask(query=lambda ids: {"object": ids.proposal_id}, who=PERSON),
-        Ask(query=lambda ids: {"run": ids.run_id}, who=PERSON),
-        Ask(query=lambda ids: {"call": ids.call_id}, who=PERSON),
+        Ask(query=lambda ids: {"verdict": "ok", "object": ids.proposal_id}, who=PERSON),
+        Ask(query=lambda ids: {"verdict": "ok", "run": ids.run_id}, who=PERSON),
+        Ask(query=lambda ids: {"verdict": "ok", "call": ids.call_id}, who=PERSON),
     ],
-    "audit/export/": [Ask(query=lambda ids: {"run": ids.run_id}, who=PERSON)],
-    "api/v1/audit/entries": [Ask(query=lambda ids: {"run": ids.run_id, "call": ids.call_id})],
-    "api/v1/audit/export": [Ask(query=lambda ids: {"object": ids.proposal_id})],
+    "audit/export/": [Ask(query=lambda ids: {"verdict": "ok", "run": ids.run_id}, who=PERSON)],
+    "api/v1/audit/entries": [Ask(query=lambda ids: {"verdict": "ok", "run": ids.run_id, "call": ids.call_id})],
+    "api/v1/audit/export": [Ask(query=lambda ids: {"verdict": "ok", "object": ids.proposal_id})],
     "api/v1/proposals": [Ask(query=lambda ids: {"search": ids.proposal_id}), GET],
 }
 # Nothing in these names a thing of an organisation.
@@ -173,5 +175,6 @@ def routes(patterns: list[Any] | None = None, prefix: str = "") -> Iterator[str]
 def written(route: str, ids: Ids) -> str:
     """The address with its ids."""
     for name, value in vars(ids).items():
-        route = route.replace(f"<uuid:{name}>", value).replace(f"<str:{name}>", value).replace(f"<slug:{name}>", value)
+        for kind in ("uuid", "str", "slug", "int"):
+            route = route.replace(f"<{kind}:{name}>", value)
     return "/" + route

@@ -6,7 +6,6 @@ Counts are read only when the navigation is rendered: each is one query, so only
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
 
 from django.urls import reverse
 
@@ -18,10 +17,10 @@ from runs.selectors.stops import stopped_count
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One entry. `name` is the name of its URL; `roles` empty is everybody; `group` is the heading it stands under:
-    "" for the entries that stay in view on a small screen, OWN for those in the box of the account. `count_words` say
-    what is counted ("waiting for you"); `calls` marks a count that calls for somebody while it is not zero; `live` is
-    the name by which live pages find the count (data-count) and keep it up to date."""
+    """One entry. `name` is the name of its URL; `roles` empty is everybody; `group` is the heading it stands under: ""
+    for the entries that stay in view on a small screen, one of GROUPS, or OWN for the box of the account.
+    `count_words` say what is counted ("waiting for you"); `calls` marks a count that calls for somebody while it is
+    not zero; `live` is the name by which live pages find the count (data-count) and keep it up to date."""
 
     key: str
     name: str
@@ -48,6 +47,8 @@ class Entry:
 
 
 OWN = "own"
+OPERATIONS, RECORD, RULES, ACCESS = "Operations", "Record", "Rules", "Access"
+GROUPS = (OPERATIONS, RECORD, RULES, ACCESS)
 WATCHING = frozenset({"operator", "admin"})
 RULING = frozenset({"admin"})
 READING = frozenset({"auditor", "admin"})
@@ -63,28 +64,28 @@ PLACES: tuple[Place, ...] = (
         live="mine",
     ),
     Place(key="runs", name="runs", word="Runs", group="", count=open_count, count_words="open"),
-    Place(key="audit", name="audit", word="Audit", group="Watch", roles=READING),
+    Place(key="audit", name="audit", word="Audit", group=RECORD, roles=READING),
     Place(
         key="guards",
         name="guards",
         word="Guards",
-        group="Watching",
+        group=OPERATIONS,
         count=stopped_count,
         count_words="stopped",
         calls=True,
     ),
-    Place(key="people", name="people", word="People", group="Access", roles=RULING),
-    Place(key="groups", name="groups", word="Groups", group="Access", roles=RULING),
-    Place(key="agents", name="agents", word="Agents", group="Access", roles=RULING),
-    Place(key="tokens", name="tokens", word="Tokens", group="Access", roles=RULING),
-    Place(key="credentials", name="credentials", word="Credentials", group="Access", roles=RULING),
-    Place(key="mail", name="mail", word="Mail", group="Access", roles=RULING),
+    Place(key="people", name="people", word="People", group=ACCESS, roles=RULING),
+    Place(key="groups", name="groups", word="Groups", group=ACCESS, roles=RULING),
+    Place(key="agents", name="agents", word="Agents", group=ACCESS, roles=RULING),
+    Place(key="tokens", name="tokens", word="Tokens", group=ACCESS, roles=RULING),
+    Place(key="credentials", name="credentials", word="Credentials", group=ACCESS, roles=RULING),
+    Place(key="mail", name="mail", word="Mail", group=ACCESS, roles=RULING),
     Place(key="account", name="account", word="Settings", group=OWN),
 )
 
 
 class Navigation:
-    """The navigation of one reader, for base.html. Groups keep the order of their first place."""
+    """The navigation of one reader, for nav.html."""
 
     def __init__(self, actor: Actor) -> None:
         self._actor = actor
@@ -94,15 +95,14 @@ class Navigation:
         return [self._entry(place) for place in self._mine() if not place.group]
 
     def groups(self) -> list[tuple[str, list[Entry]]]:
-        """The other entries under their headings; a heading without an entry is left out."""
-        others = [place for place in self._mine() if place.group not in ("", OWN)]
-        return [
-            (group, [self._entry(place) for place in places]) for group, places in groupby(others, lambda p: p.group)
-        ]
+        """The other entries under their headings, in the order of GROUPS; a heading without an entry is left out."""
+        mine = list(self._mine())
+        found = ((group, [self._entry(place) for place in mine if place.group == group]) for group in GROUPS)
+        return [(group, entries) for group, entries in found if entries]
 
     def words(self) -> dict[str, str]:
         """The word of each place that stands behind the menu of a small screen, by its key."""
-        return {place.key: place.word for place in self._mine() if place.group not in ("", OWN)}
+        return {place.key: place.word for place in self._mine() if place.group in GROUPS}
 
     def own(self) -> list[Entry]:
         """The entries in the box of the account: what belongs to the reader alone."""

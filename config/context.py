@@ -9,6 +9,7 @@ from django.utils.functional import SimpleLazyObject
 from access.selectors.actors import memberships_of
 from access.web.requests import PageRequest
 from audit.store.clock import now
+from config.health.report import impaired_for
 from config.navigation import Navigation
 
 
@@ -27,5 +28,6 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "initials": "".join(word[0] for word in actor.name.split()[:2]).upper() or "?",
         "memberships": SimpleLazyObject(partial(memberships_of, actor.id)),
         "nav": Navigation(actor),
+        "impaired": SimpleLazyObject(partial(impaired_for, actor)),
         "server_now": SimpleLazyObject(now),
     }

@@ -74,6 +74,7 @@ PLACES: tuple[Place, ...] = (
         count_words="stopped",
         calls=True,
     ),
+    Place(key="health", name="health", word="Health", group="Watching", roles=WATCHING),
     Place(key="people", name="people", word="People", group=ACCESS, roles=RULING),
     Place(key="groups", name="groups", word="Groups", group=ACCESS, roles=RULING),
     Place(key="agents", name="agents", word="Agents", group=ACCESS, roles=RULING),

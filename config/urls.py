@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from config.health.views import health
 from config.styleguide import styleguide
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -10,6 +11,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("runs.web.urls")),
     path("", include("audit.web.urls")),
     path("api/v1/", include("config.api.urls")),
+    path("health/", health, name="health"),
     path("styleguide/", styleguide, name="styleguide"),
 ]
 

@@ -146,6 +146,8 @@ WITHOUT_IDS = {
     "access/credentials/",
     "access/mail/",
     "styleguide/",
+    "health/",
+    "api/v1/health",
     "api/v1/token",
     "api/v1/tools",
     "api/v1/runs",

@@ -50,10 +50,12 @@ def decision_record(
     digest: str,
     reason: str = "",
     round: int | None = None,
+    read_to_end: bool | None = None,
 ) -> DecisionRow:
     """Record the actor's verdict on the exact call with this digest; the one that completes the quorum grants.
 
     `digest` is the one that the page showed (A2), `round` the one it stood in (None where the caller has seen none).
+    `read_to_end` is what the person said of long texts (S13), None where they were not asked; it goes into the log.
     Decision, permit, resolution, audit entry and the proposal's new status are one transaction. The same verdict of
     the same person again is a normal answer (`repeated`).
 
@@ -92,7 +94,7 @@ def decision_record(
                 "Reject it, or let it expire; the agent can ask again under today's contract.",
                 code="CONTRACT_CHANGED",
             )
-        return _record(actor, proposal, bound, votes, verdict, said, now)
+        return _record(actor, proposal, bound, votes, verdict, said, now, read_to_end)
 
 
 def _check_open(proposal: Proposal, votes: list[Decision], now: datetime) -> None:
@@ -159,6 +161,7 @@ def _record(
     verdict: Literal["approve", "reject"],
     reason: str,
     now: datetime,
+    read_to_end: bool | None,
 ) -> DecisionRow:
     decision = Decision(
         id=uuid4(),
@@ -207,6 +210,7 @@ def _record(
             "digest": proposal.digest, "snapshot": proposal.snapshot_hash,
             "sentence": rounds.logged_sentence(bound.contract, bound.facts, bound.state),
             "rule": proposal.rule_id, "policy": proposal.policy_number, "quorum": stand.words,
+            **({} if read_to_end is None else {"read_to_end": read_to_end}),
         },
         **rounds.audited(proposal),
     )  # fmt: skip

@@ -196,7 +196,7 @@ class _Check:
         because = self._changed(bound, today, state, votes)
         if because is not None:
             return self.ask_again(bound, today, state, state_read_at, because)
-        return self._consume(dispatch_id, self.now + timedelta(milliseconds=request_ms))
+        return self._consume(dispatch_id, self.now + timedelta(milliseconds=request_ms), today, state_read_at)
 
     def _changed(
         self, bound: Bound, today: Verdict, state: Mapping[str, Json] | None, votes: Sequence[Decision]
@@ -220,7 +220,7 @@ class _Check:
             )
         return None
 
-    def _consume(self, dispatch_id: UUID, deadline: datetime) -> RedeemResult:
+    def _consume(self, dispatch_id: UUID, deadline: datetime, today: Verdict, state_read_at: datetime) -> RedeemResult:
         ready = Permit.objects.filter(pk=self.permit.pk, status="ready", epoch=CurrentEpoch())
         if ready.update(status="redeemed", redeemed_at=self.now, dispatch_id=dispatch_id) != 1:
             return Refused(
@@ -234,9 +234,14 @@ class _Check:
         audit_record(
             actor=self.actor,
             action="permit.redeemed",
-            detail={"round": self.proposal.round, "dispatch": dispatch_id, "digest": self.proposal.digest},
+            detail={
+                "round": self.proposal.round, "dispatch": dispatch_id, "digest": self.proposal.digest,
+                # What was checked again, and found as it was approved: the state's hash and age, today's policy.
+                "snapshot": self.proposal.snapshot_hash, "state_read_at": state_read_at,
+                "rule": today.rule_id, "policy": today.policy_number,
+            },
             **rounds.audited(self.proposal),
-        )
+        )  # fmt: skip
         return Redeemed(permit_id=self.permit.pk, round=self.proposal.round, at=self.now, deadline=deadline)
 
     def expire(self) -> Refused:

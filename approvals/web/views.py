@@ -13,6 +13,7 @@ from access.web.requests import PageRequest, PersonRequest, signed_in
 from access.web.sessions import drop_text, keep_text, kept_text
 from approvals.services.decision import decision_record
 from approvals.services.proposal import proposal_refresh_ask
+from approvals.services.showing import proposal_show
 from approvals.web.shown import ProposalShown, proposal_shown
 from approvals.web.strips import listed
 from audit.core.refusal import Conflict, Forbidden, Invalid, NotFound, Refusal
@@ -40,9 +41,21 @@ def inbox(request: PersonRequest) -> HttpResponse:
 @require_safe
 @signed_in
 def proposal(request: PersonRequest, proposal_id: UUID) -> HttpResponse:
-    """One proposal. Changes nothing that anybody decides by (S11); see `_wish`."""
+    """One proposal. Changes nothing that anybody decides by (S11).
+
+    Being looked at, it is recorded as shown, and the wish to see the target's state anew, which a worker fulfils
+    (approvals never reads a target). Harmless on GET: it moves no decision, an open wish is not repeated and one is
+    fulfilled at most every two seconds.
+    """
     shown = proposal_shown(request.actor, proposal_id)
-    _wish(request, proposal_id)
+    if _is_looked_at(request):
+        proposal_show(
+            actor=request.actor,
+            proposal_id=proposal_id,
+            long_texts=shown.long_count,
+            readable=shown.content is not None,
+        )
+        proposal_refresh_ask(actor=request.actor, proposal_id=proposal_id)
     reason = kept_text(request.session, request.path)
     if not shown.detail.people.may_decide:
         drop_text(request.session, request.path)  # shown once more, to be copied; there is no field for it any more
@@ -67,6 +80,7 @@ def decide(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
             digest=page.POST.get("digest", ""),
             round=_round(page.POST.get("round", "")),
             reason=reason,
+            read_to_end=True if page.POST.get("read_to_end") == "yes" else None,
         )
     except NotFound:
         raise
@@ -128,15 +142,10 @@ def _round(text: str) -> int:
     return int(text)
 
 
-def _wish(request: PersonRequest, proposal_id: UUID) -> None:
-    """Opening the page records the wish to see the target's state anew; a worker reads it (approvals never does).
-
-    Harmless on GET: it moves no decision, an open wish is not repeated and one is fulfilled at most every two seconds.
-    Not for HEAD and not for a browser that only fetches ahead: nobody is looking.
-    """
+def _is_looked_at(request: PersonRequest) -> bool:
+    """Not for HEAD and not for a browser that only fetches ahead: nobody is looking."""
     purpose = request.headers.get("Sec-Purpose", request.headers.get("Purpose", ""))
-    if request.method == "GET" and "prefetch" not in purpose:
-        proposal_refresh_ask(actor=request.actor, proposal_id=proposal_id)
+    return request.method == "GET" and "prefetch" not in purpose
 
 
 def _text(request: HttpRequest, name: str) -> str:

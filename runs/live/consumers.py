@@ -14,6 +14,7 @@ from access.web.sessions import Person
 from approvals.selectors.proposals import LIVE_ROWS, VIEWS
 from approvals.selectors.watch import list_token, proposal_token
 from approvals.services.proposal import proposal_refresh_ask
+from approvals.services.showing import proposal_show
 from approvals.web.shown import proposal_changed
 from approvals.web.strips import ListHas, inbox_changed
 from runs.live import hub
@@ -72,6 +73,14 @@ class ProposalPage(LivePage):
         shown = proposal_changed(person.actor, self.proposal_id, seen=has)
         if shown is None:
             return None
+        if shown.deadline is not None:
+            # What is pushed into a page that can still decide was shown to whoever decides on it (U1).
+            proposal_show(
+                actor=person.actor,
+                proposal_id=self.proposal_id,
+                long_texts=shown.long_count,
+                readable=shown.content is not None,
+            )
         return Push(_rendered("approvals/proposal.html#news", person, shown=shown), shown.state)
 
     def token(self, person: Person, has: str | None) -> Any:

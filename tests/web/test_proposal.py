@@ -314,16 +314,20 @@ def acme_committed(committed_db) -> World:
 # -- looking changes nothing -----------------------------------------------------------------------------
 
 
-def test_opening_the_page_records_the_wish_to_see_the_target_anew_and_nothing_else(acme, mara, held):
+def test_opening_the_page_records_that_it_was_shown_and_the_wish_to_see_the_target_anew(acme, mara, held):
     Proposal.objects.filter(pk=held.id).update(snapshot_at=clock.now() - timedelta(minutes=1))
     before = Proposal.objects.values().get(pk=held.id)
     entries = Entry.objects.count()
+    page(mara, held)
     page(mara, held)
     after = Proposal.objects.values().get(pk=held.id)
     assert after.pop("refresh_asked_at") is not None
     before.pop("refresh_asked_at")
     assert after == before
-    assert Entry.objects.count() == entries
+    assert Entry.objects.count() == entries + 1, "the same shown twice within a minute is one entry"
+    shown = Entry.objects.get(action="proposal.shown")
+    assert (shown.actor_id, shown.object_id, shown.call_id) == (acme.mara.user_id, str(held.id), held.call_id)
+    assert shown.detail["digest"] == held.digest
 
 
 @pytest.mark.parametrize(

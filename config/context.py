@@ -11,6 +11,7 @@ from access.web.requests import PageRequest
 from audit.store.clock import now
 from config.health.report import impaired_for
 from config.navigation import Navigation
+from runs.selectors.stops import banner_for
 
 
 def page(request: HttpRequest) -> dict[str, Any]:
@@ -30,4 +31,12 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "nav": Navigation(actor),
         "impaired": SimpleLazyObject(partial(impaired_for, actor)),
         "server_now": SimpleLazyObject(now),
+        "stopped": SimpleLazyObject(partial(banner_for, actor, **_named(request))),
+        "named": _named(request),
     }
+
+
+def _named(request: HttpRequest) -> dict[str, Any]:
+    """The run or the proposal that this address names: what is stopped is said on their pages."""
+    kwargs = request.resolver_match.kwargs if request.resolver_match else {}
+    return {name: kwargs[name] for name in ("run_id", "proposal_id") if name in kwargs}

@@ -106,6 +106,12 @@ DECIDED: dict[str, Any] = {
     "message": "Approved. It runs now, after everything was checked once more.",
     "repeated": False,
 }
+REVOKED: dict[str, Any] = {
+    "proposal_id": _ID,
+    "state": "pending",
+    "round": 2,
+    "message": "The approval was taken back; people are asked anew.",
+}
 TOOLS: dict[str, Any] = {
     "tools": [
         {

@@ -42,6 +42,21 @@ class DecideAnswer(Shape):
     repeated = serializers.BooleanField(help_text="True if this very verdict was recorded before.")
 
 
+class ApprovalRevokeRequest(Shape):
+    """Why the approval is taken back."""
+
+    reason = Text(max_length=2000)
+
+
+class ApprovalRevokeAnswer(Shape):
+    """Where the proposal stands now."""
+
+    proposal_id = serializers.UUIDField()
+    state = serializers.ChoiceField(STATES)
+    round = serializers.IntegerField()
+    message = serializers.CharField(help_text="A sentence for the person.")
+
+
 class Amount(Shape):
     """Money of the call."""
 

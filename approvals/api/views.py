@@ -10,6 +10,8 @@ from rest_framework.response import Response
 from approvals.api import examples
 from approvals.api.answers import detail_form, summary_form, tool_form
 from approvals.api.shapes import (
+    ApprovalRevokeAnswer,
+    ApprovalRevokeRequest,
     DecideAnswer,
     DecideRequest,
     ListQuery,
@@ -20,6 +22,7 @@ from approvals.api.shapes import (
 from approvals.selectors.catalogue import tools_for
 from approvals.selectors.proposals import inbox, proposal_detail
 from approvals.services.decision import decision_record
+from approvals.services.permit import permit_revoke
 from audit.api.base import AUTH_ERRORS, BODY_ERRORS, NOT_FOUND, ApiView, actor_of, errors, read_body, read_query
 
 
@@ -126,6 +129,51 @@ class DecideView(ApiView):
                 "verdict": row.verdict,
                 "message": row.message,
                 "repeated": row.repeated,
+            }
+        )
+
+
+class RevokeView(ApiView):
+    """A person takes an approval back."""
+
+    @extend_schema(
+        operation_id="proposal_revoke",
+        summary="Take an approval back",
+        description="Until the call is started. The permit is void and people are asked anew, until the same deadline. "
+        "For admins, operators and whoever approved it, in their own browser session.",
+        tags=["proposals"],
+        request=ApprovalRevokeRequest,
+        responses={
+            200: ApprovalRevokeAnswer,
+            **errors(
+                *AUTH_ERRORS,
+                (403, "PERSON_REQUIRED", "Only a person, in their own session, takes an approval back."),
+                (403, "CSRF_FAILED", "A change by a browser session needs its CSRF token in the header X-CSRFToken."),
+                (403, "ROLE_MISSING", "Only an admin, an operator or whoever approved it may take the approval back."),
+                NOT_FOUND,
+                (409, "ALREADY_STARTED", "It was started already; an effect cannot be called back."),
+                (409, "NOT_GRANTED", "There is no approval to take back: it is pending."),
+                (409, "EXPIRED", "The approval has expired already; it will not be executed."),
+                *BODY_ERRORS,
+                (422, "REASON_REQUIRED", "Say why: a reason is needed, and the agent is told it."),
+            ),
+        },
+        examples=[
+            OpenApiExample("Take back", value={"reason": "The customer kept the lamp."}, request_only=True),
+            _shown("Asked anew", examples.REVOKED),
+        ],
+    )
+    def post(self, request: Request, proposal_id: UUID) -> Response:
+        """Where it stands."""
+        given = read_body(request, ApprovalRevokeRequest)
+        row = permit_revoke(actor=actor_of(request), proposal_id=proposal_id, **given)
+        again = "people are asked anew" if row.status == "pending" else "nothing runs"
+        return Response(
+            {
+                "proposal_id": row.id,
+                "state": row.status,
+                "round": row.round,
+                "message": f"The approval was taken back; {again}.",
             }
         )
 

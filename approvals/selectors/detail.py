@@ -147,7 +147,8 @@ class Detail:
 
     `tampered` is "" or a sentence: the stored row is not the one that was made (S84), and `content` is None.
     `status_words` says in one sentence what the status means, who decided and when. `chain` names the agents, outermost
-    first (A7), `prepared_by` the person who asked in the agent's place, if one did.
+    first (A7), `prepared_by` the person who asked in the agent's place, if one did. `may_revoke`: it is approved, not
+    started, and this actor may take the approval back.
     """
 
     id: UUID
@@ -178,6 +179,7 @@ class Detail:
     content: Content | None
     people: People
     afterwards: Afterwards
+    may_revoke: bool
 
 
 def detail_of(actor: Actor, proposal: Any) -> Detail:
@@ -227,7 +229,15 @@ def detail_of(actor: Actor, proposal: Any) -> Detail:
             at=proposal.outcome_at,
             detail=proposal.outcome_detail,
         ),
+        may_revoke=_may_revoke(actor, proposal, current, permit),
     )
+
+
+def _may_revoke(actor: Actor, proposal: Any, current: Sequence[Decision], permit: Permit | None) -> bool:
+    """Whether to offer taking the approval back; the service judges again."""
+    if proposal.standing != "granted" or permit is None or permit.status != "ready" or actor.kind != "person":
+        return False
+    return actor.has_role("operator", "admin") or any(str(vote.reviewer_id) == actor.id for vote in current)
 
 
 def _content(proposal: Proposal, bound: Bound) -> Content:

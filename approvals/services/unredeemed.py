@@ -14,13 +14,13 @@ from approvals.services.permit import Refused
 from approvals.store.rows import lock_proposal, row_of
 
 
-def approvals_ended(*, proposal_ids: Collection[UUID]) -> list[UUID]:
-    """Those of the proposals that are not granted any more. Read without locks; see `approval_end`."""
+def resolutions_unredeemed(*, proposal_ids: Collection[UUID]) -> list[UUID]:
+    """Those of the proposals that are not granted any more. Read without locks; see `resolution_unredeemed`."""
     found = Proposal.objects.filter(pk__in=proposal_ids).exclude(status="granted")
     return list(found.values_list("pk", flat=True))
 
 
-def approval_end(*, proposal_id: UUID) -> Refused | None:
+def resolution_unredeemed(*, proposal_id: UUID) -> Refused | None:
     """How a granted proposal ended, as `permit_redeem` would say it; None while it is granted. Changes nothing.
 
     In the run's transaction, under its head. Raises RuntimeError outside one: the answer would be old at once.

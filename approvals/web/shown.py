@@ -206,6 +206,7 @@ def _signatures(shown: ProposalShown) -> dict[str, str]:
         "people": (detail.round, people.words, people.votes, people.reason, people.may_decide),
         "act": (
             people.may_decide,
+            detail.may_revoke,
             detail.round,
             people.approve_does,
             people.reason,

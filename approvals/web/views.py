@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from access.web.requests import PageRequest, PersonRequest, signed_in
 from access.web.sessions import drop_text, keep_text, kept_text
 from approvals.services.decision import decision_record
+from approvals.services.permit import permit_revoke
 from approvals.services.proposal import proposal_refresh_ask
 from approvals.services.showing import proposal_show
 from approvals.web.shown import ProposalShown, proposal_shown
@@ -91,6 +92,23 @@ def decide(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
     if page.htmx:
         return _answer(page, proposal_shown(page.actor, proposal_id), said=done.message)
     return HttpResponseRedirect(address)
+
+
+@require_POST
+@signed_in
+def revoke(request: PersonRequest, proposal_id: UUID) -> HttpResponse:
+    """Take an approval back before it is executed. A refusal shows the page as it stands then."""
+    try:
+        row = permit_revoke(actor=request.actor, proposal_id=proposal_id, reason=request.POST.get("reason", ""))
+    except NotFound:
+        raise
+    except (Conflict, Forbidden, Invalid) as refusal:
+        return _answer(request, proposal_shown(request.actor, proposal_id), refusal=refusal)
+    again = row.status == "pending"
+    said = "The approval was taken back; " + ("people are asked anew." if again else "nothing runs.")
+    if request.htmx:
+        return _answer(request, proposal_shown(request.actor, proposal_id), said=said)
+    return HttpResponseRedirect(reverse("proposal", args=[proposal_id]))
 
 
 def _page(

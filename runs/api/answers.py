@@ -10,10 +10,12 @@ from rest_framework.response import Response
 
 from approvals.selectors.links import proposal_link
 from audit.core.actor import Actor
+from audit.core.entry import utc_text
 from runs.core.kinds import CallState, RunStatus
 from runs.core.meanings import CALL_MEANING, RUN_MEANING
 from runs.selectors.rows import CallRow, RunRow
 from runs.selectors.runs import EventRow
+from runs.selectors.stops import stop_of_call
 
 # A refusal's status where neither its rule nor its state says it.
 _BY_CODE: Mapping[str, int] = {
@@ -30,6 +32,7 @@ _BY_CODE: Mapping[str, int] = {
     "TARGET_UNAVAILABLE": 503,
     "UNAVAILABLE": 503,
 }
+_HELD_BACK = (CallState.WAITING, CallState.READY)
 _BY_STATE: Mapping[CallState, int] = {
     CallState.REFUSED: 422,
     CallState.FAILED: 502,
@@ -89,6 +92,7 @@ def call_form(actor: Actor, call: CallRow) -> dict[str, Any]:
         "outcome": answer.get("outcome", "none"),
         "retry_safe": answer.get("retry_safe", False),
         "proposal": _proposal(actor, call.proposal_id) if call.proposal_id else None,
+        "stopped": _stopped(actor, call) if call.state in _HELD_BACK else None,
         "result": value,
         "result_label": label or None,
         "receipt": answer.get("receipt"),
@@ -131,6 +135,20 @@ def status_of(state: CallState, error: Mapping[str, Any]) -> int:
     if state is CallState.REFUSED and rule is not None:
         return 422 if str(rule).startswith("check:") and error["code"] != "POLICY_ERROR" else 403
     return _BY_CODE.get(error["code"], _BY_STATE.get(state, 409))
+
+
+def _stopped(actor: Actor, call: CallRow) -> dict[str, Any] | None:
+    stop = stop_of_call(actor, run_id=call.run_id, tool=call.tool)
+    if stop is None:
+        return None
+    return {
+        "kind": stop.kind,
+        "by": stop.set_by_name,
+        "since": stop.set_at,
+        "reason": stop.reason,
+        "message": f"{stop.what} is stopped by {stop.set_by_name} since {utc_text(stop.set_at)}: {stop.reason} "
+        "The call is not refused: it goes on when the stop is lifted, if its time has not run out by then.",
+    }
 
 
 def _proposal(actor: Actor, proposal_id: UUID) -> dict[str, Any] | None:

@@ -104,6 +104,7 @@ class CallView(ApiView):
             _shown("Rejected", examples.REJECTED, 200),
             _shown("Refused", examples.REFUSED, 200),
             _shown("Waiting for people", examples.WAITING, 202),
+            _shown("Approved and stopped", examples.STOPPED, 202),
         ],
     )
     def get(self, request: Request, run_id: UUID, call_id: str) -> Response:

@@ -63,11 +63,28 @@ WAITING: dict[str, Any] = {
         "expires_at": "2026-11-29T15:17:08.000001Z",
         "digest": DIGEST,
     },
+    "stopped": None,
     "result": None,
     "result_label": None,
     "receipt": None,
     "problems": [],
     "error": None,
+}
+STOPPED: dict[str, Any] = {
+    **WAITING,
+    "state": "ready",
+    "meaning": CALL_MEANING[CallState.READY],
+    "version": 4,
+    "proposal": {**WAITING["proposal"], "state": "granted"},
+    "stopped": {
+        "kind": "tool",
+        "by": "Olga Operator",
+        "since": "2026-11-29T15:03:00.000000Z",
+        "reason": "Refunds go to the wrong accounts.",
+        "message": "The tool refund_order is stopped by Olga Operator since 2026-11-29T15:03:00.000000Z: Refunds go to "
+        "the wrong accounts. The call is not refused: it goes on when the stop is lifted, if its time has not run out "
+        "by then.",
+    },
 }
 RECEIVED: dict[str, Any] = {
     **WAITING,

@@ -158,6 +158,16 @@ class Receipt(serializers.JSONField):
     """The target's own reference, and our key."""
 
 
+class StoppedForm(Shape):
+    """What holds the call back, although it may be approved: people have stopped its tool, its agent, or everything."""
+
+    kind = serializers.CharField(help_text="installation, tenant, agent or tool.")
+    by = serializers.CharField()
+    since = serializers.DateTimeField()
+    reason = serializers.CharField()
+    message = serializers.CharField(help_text="A plain sentence.")
+
+
 class CallAnswer(Shape):
     """Where a call stands, and what is known of its effect."""
 
@@ -183,6 +193,7 @@ class CallAnswer(Shape):
     outcome = serializers.ChoiceField(["none", "committed", "unknown"])
     retry_safe = serializers.BooleanField()
     proposal = ProposalLink(allow_null=True)
+    stopped = StoppedForm(allow_null=True)
     result = AnyJson()
     result_label = ResultLabel(allow_null=True)
     receipt = Receipt(allow_null=True)

@@ -3,6 +3,7 @@
 A person sees the stops of their organisation and those of the whole installation; of another organisation's nothing.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,8 +13,10 @@ from django.db.models import Case, Count, IntegerField, Q, QuerySet, Value, When
 
 from access.selectors.names import agent_names
 from approvals.selectors.catalogue import tool_names
+from approvals.selectors.links import proposal_link
 from audit.core.actor import Actor
-from runs.models import Dispatch, Run, Stop
+from audit.core.refusal import Forbidden
+from runs.models import Call, Dispatch, Run, Stop
 from runs.selectors.runs import visible_runs
 
 LIFTED_SHOWN = 50
@@ -91,14 +94,19 @@ class GuardsShown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Banner:
-    """What a page says of stops. `expires_at`: until when an approval of this call would still hold."""
+    """What a page says of stops. On a proposal's page `call` is *pending* or *granted*, and `expires_at` says until
+    when its approval can still be executed; on others it is ""."""
 
     stops: Sequence[StopRow]
     in_flight: int
     held: int
     expires_at: datetime | None = None
-    one_call: bool = False
-    pending: bool = False
+    call: str = ""
+
+    @property
+    def sig(self) -> str:
+        """Another one whenever it says something else."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
 
 
 def stop_row(stop: Stop) -> StopRow:
@@ -125,6 +133,11 @@ def stops_in_force(tenant_id: UUID | str | None) -> list[StopRow]:
     return [stop_row(stop) for stop in found]
 
 
+def stopped_count(actor: Actor) -> int:
+    """How many stops are in force for the actor's organisation."""
+    return _mine(actor).filter(lifted_at=None).count()
+
+
 def stop_of(*, tenant_id: UUID | str, agent_id: UUID | str, tool: str) -> StopRow | None:
     """The widest stop that covers such a call now."""
     covering = (row for row in stops_in_force(tenant_id) if row.covers(agent_id=agent_id, tool=tool))
@@ -141,10 +154,12 @@ def stop_of_call(actor: Actor, *, run_id: UUID, tool: str) -> StopRow | None:
 
 
 def stops_listed(actor: Actor) -> GuardsShown:
-    """The Guards page for a person."""
+    """The Guards page. Raises Forbidden (PERSON_REQUIRED): an agent reads on its own calls that they are stopped."""
+    if actor.kind != "person":
+        raise Forbidden("Stops are listed for people, in their own session.", code="PERSON_REQUIRED")
     in_force = stops_in_force(actor.tenant_id)
     counts = _counts(actor.tenant_id)
-    may = actor.kind == "person" and actor.has_role("operator", "admin")
+    may = actor.has_role("operator", "admin")
     shown = [
         StopShown(
             stop=row,
@@ -175,6 +190,16 @@ def stops_listed(actor: Actor) -> GuardsShown:
     )
 
 
+def banner_for(actor: Actor, *, run_id: UUID | None = None, proposal_id: UUID | None = None) -> Banner | None:
+    """The banner of the page of a run or a proposal, or of a list where neither is given. None: nothing to say, also
+    for a foreign id."""
+    if run_id is not None:
+        return stops_banner_of_run(actor, run_id)
+    if proposal_id is not None:
+        return stops_banner_of_proposal(actor, proposal_id)
+    return stops_banner(actor)
+
+
 def stops_banner(actor: Actor) -> Banner | None:
     """What the lists say: everything that is stopped. None when nothing is."""
     in_force = stops_in_force(actor.tenant_id)
@@ -200,6 +225,21 @@ def stops_banner_of_run(actor: Actor, run_id: UUID) -> Banner | None:
         return None
     counts = _counts(actor.tenant_id, run=run)
     return Banner(stops=covering, held=_sum(counts, covering, "ready"), in_flight=_sum(counts, covering, "started"))
+
+
+def stops_banner_of_proposal(actor: Actor, proposal_id: UUID) -> Banner | None:
+    """What a proposal's page says, while its call could still be executed."""
+    in_force = stops_in_force(actor.tenant_id)
+    link = proposal_link(actor, proposal_id) if in_force else None
+    if link is None or link.status not in ("pending", "granted"):
+        return None
+    call = Call.objects.filter(proposal_id=proposal_id, run__in=visible_runs(actor)).select_related("run").first()
+    if call is None or call.state not in ("waiting", "ready"):
+        return None
+    covering = [row for row in in_force if row.covers(agent_id=call.run.agent_id, tool=call.tool)]
+    if not covering:
+        return None
+    return Banner(stops=covering, held=0, in_flight=0, expires_at=link.expires_at, call=link.status)
 
 
 def _mine(actor: Actor) -> QuerySet[Stop]:

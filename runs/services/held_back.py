@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import transaction
 
 from approvals.services.permit import Refused
-from approvals.services.unredeemed import approval_end, approvals_ended
+from approvals.services.unredeemed import resolution_unredeemed, resolutions_unredeemed
 from audit.services.record import audit_record
 from runs.core.kinds import CallState
 from runs.core.kinds import EventKind as K
@@ -29,7 +29,7 @@ def sweep_held_back(*, limit: int = LOOKED_AT) -> int:
     """Give calls that are held back, and whose approval has ended, the word of that end; how many were."""
     by_proposal = stops.held_back(limit=limit)
     settled = 0
-    for proposal_id in approvals_ended(proposal_ids=list(by_proposal)) if by_proposal else []:
+    for proposal_id in resolutions_unredeemed(proposal_ids=list(by_proposal)) if by_proposal else []:
         try:
             settled += _settle(by_proposal[proposal_id], proposal_id)
         except (HeadBusy, Gone):
@@ -45,7 +45,7 @@ def _settle(call_pk: UUID, proposal_id: UUID) -> bool:
     with transaction.atomic():
         loaded = lock_run(call.run_id, wait=False)
         machine = job.standing(loaded, CallState.READY)
-        ended = approval_end(proposal_id=proposal_id) if machine.proposal_id == str(proposal_id) else None
+        ended = resolution_unredeemed(proposal_id=proposal_id) if machine.proposal_id == str(proposal_id) else None
         if ended is None:
             return False
         if ended.kind == "ask_again":

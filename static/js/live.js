@@ -54,6 +54,10 @@
 
   htmx.config.wsReconnectDelay = (tries) => 200 + Math.random() * Math.min(8000, 400 * 2 ** tries);
 
+  // The banner of what is stopped asks for itself: an error page has no place in it, and what it says stays.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.target.id === "stopped" && event.detail.xhr.status !== 200) event.detail.shouldSwap = false;
+  });
   document.addEventListener("htmx:wsOpen", (event) => {
     const element = event.target;
     const entry = { ...(sockets.get(element) || {}), socket: event.detail.event.target, wrapper: event.detail.socketWrapper, heard: Date.now(), open: true };

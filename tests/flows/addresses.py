@@ -29,6 +29,7 @@ class Ids:
     browser_session: str
     slug: str
     entry_id: str = "7999999999999"  # nobody's, as it stands
+    stop_id: str = "7d3b2a10-5f4e-4c6d-9a8b-0c1d2e3f4a5b"  # nobody's, as it stands
 
     @classmethod
     def unknown(cls) -> "Ids":
@@ -94,6 +95,11 @@ WITH_IDS: dict[str, list[Ask]] = {
     "proposals/<uuid:proposal_id>/decide/": [
         Ask("POST", lambda ids: {**VERDICT, "digest": ids.digest, "round": "1"}, who=PERSON)
     ],
+    "proposals/<uuid:proposal_id>/revoke/": [Ask("POST", lambda _: {"reason": "Stop."}, who=PERSON)],
+    "guards/stop/": [
+        Ask("POST", lambda ids: {"kind": "agent", "subject": ids.agent_id, "reason": "Stop."}, who=PERSON)
+    ],
+    "guards/<uuid:stop_id>/lift/": [Ask("POST", lambda _: {"reason": "Go on."}, who=PERSON)],
     "runs/<uuid:run_id>/": [Ask(who=PERSON), Ask(query=lambda _: {"before": "3"}, who=PERSON)],
     "runs/<uuid:run_id>/cancel/": [Ask("POST", lambda _: {"reason": "Stop."}, who=PERSON)],
     "audit/<int:entry_id>/": [Ask(who=PERSON)],
@@ -101,6 +107,9 @@ WITH_IDS: dict[str, list[Ask]] = {
     "api/v1/token/revoke": [Ask("POST", lambda ids: {"session_id": ids.session_id})],
     "api/v1/proposals/<uuid:proposal_id>": [GET],
     "api/v1/proposals/<uuid:proposal_id>/decide": [Ask("POST", lambda ids: {**VERDICT, "digest": ids.digest})],
+    "api/v1/proposals/<uuid:proposal_id>/revoke": [Ask("POST", lambda _: {"reason": "Stop."})],
+    "api/v1/stops": [Ask("POST", lambda ids: {"kind": "agent", "subject": ids.agent_id, "reason": "Stop."})],
+    "api/v1/stops/<uuid:stop_id>/lift": [Ask("POST", lambda _: {"reason": "Go on."})],
     "api/v1/runs/<uuid:run_id>": [GET],
     "api/v1/runs/<uuid:run_id>/complete": [POST],
     "api/v1/runs/<uuid:run_id>/cancel": [POST],
@@ -117,6 +126,11 @@ SEARCHED: dict[str, list[Ask]] = {
         Ask(query=lambda ids: {"view": "decided", "q": ids.proposal_id}, who=PERSON),
     ],
     "runs/": [Ask(query=lambda ids: {"q": ids.run_id}, who=PERSON)],
+    "guards/": [Ask(who=PERSON)],
+    "guards/banner/": [
+        Ask(query=lambda ids: {"proposal_id": ids.proposal_id, "seen": "x"}, who=PERSON),
+        Ask(query=lambda ids: {"run_id": ids.run_id, "seen": "x"}, who=PERSON),
+    ],
     "access/people/": [Ask(query=lambda ids: {"q": ids.user_id}, who=PERSON)],
     "access/agents/": [Ask(who=PERSON)],
     "access/tokens/": [Ask(who=PERSON), Ask(query=lambda _: {"ended": "1"}, who=PERSON)],

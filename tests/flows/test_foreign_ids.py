@@ -12,6 +12,7 @@ from django.test import Client
 from access.models import BrowserSession
 from access.services.sessions import session_open
 from runs.live.routing import websocket_urlpatterns
+from runs.services.stop import stop_set
 from tests.api.client import bearer, browser
 from tests.flows.addresses import (
     SEARCHED,
@@ -74,6 +75,7 @@ def ours(world, owner_sql) -> Ids:
         str(browser_session.id),
         "group-of-ours",
         str(owner_sql("SELECT min(id) FROM audit_entry WHERE call_id = %s", [call.call_id])[0][0]),
+        str(stop_set(actor=world.admin, kind="tool", subject="get_order", reason="Of ours.").stop.id),
     )
 
 
@@ -115,6 +117,7 @@ def everything(owner_sql: Any) -> list[Any]:
         " (SELECT jsonb_agg(to_jsonb(p) ORDER BY id) FROM approvals_proposal p)::text,"
         " (SELECT count(*) FROM approvals_decision),"
         " (SELECT jsonb_agg(to_jsonb(s) ORDER BY id) FROM access_tokensession s)::text,"
+        " (SELECT jsonb_agg(to_jsonb(s) ORDER BY id) FROM runs_stop s)::text,"
         " (SELECT jsonb_agg(to_jsonb(m) ORDER BY id) FROM access_membership m)::text,"
         " (SELECT jsonb_agg(to_jsonb(g) ORDER BY id) FROM access_groupmember g)::text,"
         " (SELECT jsonb_agg(to_jsonb(a) ORDER BY id) FROM access_agent a)::text,"

@@ -1,23 +1,17 @@
-"""runs/services/stop.py: what a stop holds back, who may set and lift it, and what is kept of it."""
+"""runs/services/stop.py: what a stop holds back, until when, and what is told of it."""
 
-import uuid
 from datetime import timedelta
 
-import psycopg
 import pytest
-from django.db import DatabaseError, connection
+from django.db import connection
 
 from approvals.selectors.proposals import proposal_detail
 from approvals.services.permit import permit_revoke
 from approvals.services.proposal import proposal_expire_due
-from audit.core.refusal import Forbidden, Invalid, NotFound
-from audit.selectors.entries import EntryFilters, entries_page
-from audit.services.record import audit_pay_owed
 from audit.store import clock
 from runs.core.kinds import CallState
-from runs.live import hints
-from runs.models import Dispatch, Stop
-from runs.selectors.stops import stop_of_call, stops_banner, stops_banner_of_run, stops_in_force, stops_listed
+from runs.models import Dispatch
+from runs.selectors.stops import stop_of_call, stops_banner, stops_banner_of_run, stops_listed
 from runs.services.held_back import sweep_held_back
 from runs.services.resolution import resolutions_consume
 from runs.services.run import run_cancel
@@ -28,7 +22,7 @@ from runs.signals import work_waits
 from runs.store.claims import system_actor
 from tests.support import factories
 from tests.support.histories import claimed
-from tests.support.world import World, break_audit, kinds, live_rows, mend_audit
+from tests.support.world import World, kinds, live_rows
 
 REASON = "Refunds go to the wrong accounts."
 COMMAND = system_actor("")
@@ -239,195 +233,6 @@ def test_lifting_tells_workers_of_the_runs_that_waited(world, operator):
     finally:
         work_waits.disconnect(listen)
     assert sorted(told) == sorted(call.run_id for call in calls)
-
-
-# -- once only, and who ------------------------------------------------------------------------------------------------
-
-
-def test_setting_it_twice_tells_who_was_first(world, operator):
-    first = stop_set(actor=operator, kind="tenant", reason=REASON)
-    second = stop_set(actor=world.admin, kind="tenant", reason="Me too.")
-    assert (second.repeated, second.stop) == (True, first.stop)
-    assert second.stop.set_by_name == "Olga Operator"
-
-
-def test_lifting_it_twice_tells_who_was_first(world, operator):
-    done = stop_set(actor=operator, kind="tenant", reason=REASON)
-    first = stop_lift(actor=operator, stop_id=done.stop.id, reason="Mended.")
-    second = stop_lift(actor=world.admin, stop_id=done.stop.id, reason="Again.")
-    assert (first.repeated, second.repeated, second.stop) == (False, True, first.stop)
-    assert second.stop.lifted_by_name == "Olga Operator"
-
-
-def test_it_can_be_set_anew_after_it_was_lifted_and_both_stay_on_record(world, operator):
-    done = stop_set(actor=operator, kind="tenant", reason=REASON)
-    stop_lift(actor=operator, stop_id=done.stop.id, reason="Mended.")
-    again = stop_set(actor=operator, kind="tenant", reason="It came back.")
-    assert (again.repeated, again.stop.id == done.stop.id) == (False, False)
-    listing = stops_listed(operator)
-    assert [row.stop.reason for row in listing.in_force] == ["It came back."]
-    assert [(row.reason, row.lifted_reason) for row in listing.lifted] == [(REASON, "Mended.")]
-
-
-@pytest.mark.parametrize("roles", [["reviewer"], ["auditor"], ["reviewer", "auditor"]])
-def test_setting_and_lifting_take_the_role_operator(world, operator, roles):
-    actor = factories.person(world.tenant, roles=roles).actor
-    done = stop_set(actor=operator, kind="tool", subject="refund_order", reason=REASON)
-    for deed in (
-        lambda: stop_set(actor=actor, kind="tenant", reason=REASON),
-        lambda: stop_lift(actor=actor, stop_id=done.stop.id, reason=REASON),
-    ):
-        with pytest.raises(Forbidden) as caught:
-            deed()
-        assert (caught.value.code, caught.value.missing) == ("ROLE_MISSING", ["operator"])
-    assert [row.id for row in stops_in_force(world.tenant.id)] == [done.stop.id]
-    refused = entries_page(world.tenant.id, EntryFilters(verdict="refused"))
-    assert {entry.action for entry in refused} >= {"stop.set", "stop.lifted"}
-
-
-def test_no_token_sets_or_lifts_a_stop(world, operator):
-    done = stop_set(actor=operator, kind="tool", subject="refund_order", reason=REASON)
-    for deed in (
-        lambda: stop_set(actor=world.agent_actor, kind="tenant", reason=REASON),
-        lambda: stop_lift(actor=world.agent_actor, stop_id=done.stop.id, reason=REASON),
-    ):
-        with pytest.raises(Forbidden) as caught:
-            deed()
-        assert caught.value.code == "PERSON_REQUIRED"
-
-
-def test_an_admin_does_not_stop_or_let_go_the_installation(world):
-    done = stop_set(actor=COMMAND, kind="installation", reason=REASON)
-    for deed in (
-        lambda: stop_set(actor=world.admin, kind="installation", reason=REASON),
-        lambda: stop_lift(actor=world.admin, stop_id=done.stop.id, reason=REASON),
-    ):
-        with pytest.raises(Forbidden) as caught:
-            deed()
-        assert caught.value.code == "INSTALLATION"
-
-
-def test_a_foreign_stop_agent_or_tool_answers_like_an_unknown_one(world, operator, payments):
-    elsewhere = World(payments)
-    theirs = stop_set(actor=elsewhere.admin, kind="tenant", reason=REASON)
-    told = set()
-    for stop_id in (theirs.stop.id, uuid.uuid4()):
-        with pytest.raises(NotFound) as caught:
-            stop_lift(actor=operator, stop_id=stop_id, reason=REASON)
-        told.add(str(caught.value))
-    for agent in (elsewhere.agent.id, str(uuid.uuid4()), "no agent at all"):
-        with pytest.raises(NotFound) as caught:
-            stop_set(actor=operator, kind="agent", subject=agent, reason=REASON)
-        told.add(str(caught.value))
-    with pytest.raises(NotFound) as caught:
-        stop_set(actor=operator, kind="tool", subject="launch_rocket", reason=REASON)
-    told.add(str(caught.value))
-    assert len(told) == 1
-    assert stops_in_force(elsewhere.tenant.id)[0].id == theirs.stop.id
-    assert stops_listed(operator).in_force == []
-
-
-@pytest.mark.parametrize("reason", ["", "   ", "\u200b\u00a0"])
-def test_a_reason_is_required(world, operator, reason):
-    with pytest.raises(Invalid) as caught:
-        stop_set(actor=operator, kind="tenant", reason=reason)
-    assert caught.value.code == "REASON_REQUIRED"
-    done = stop_set(actor=operator, kind="tenant", reason=REASON)
-    with pytest.raises(Invalid) as caught:
-        stop_lift(actor=operator, stop_id=done.stop.id, reason=reason)
-    assert caught.value.code == "REASON_REQUIRED"
-
-
-@pytest.mark.parametrize(("kind", "subject"), [("run", "x"), ("", ""), ("tenant", "refund_order")])
-def test_what_is_no_kind_of_stop_is_refused(world, operator, kind, subject):
-    with pytest.raises(Invalid) as caught:
-        stop_set(actor=operator, kind=kind, subject=subject, reason=REASON)
-    assert caught.value.code == "KIND_INVALID"
-
-
-# -- the record --------------------------------------------------------------------------------------------------------
-
-
-def test_setting_and_lifting_are_audited(world, operator):
-    done = stop_set(actor=operator, kind="tool", subject="refund_order", reason=REASON)
-    stop_lift(actor=operator, stop_id=done.stop.id, reason="Mended.")
-    [lifted] = entries_page(world.tenant.id, EntryFilters(action="stop.lifted"))
-    [set_] = entries_page(world.tenant.id, EntryFilters(action="stop.set"))
-    for entry, reason in ((set_, REASON), (lifted, "Mended.")):
-        assert (entry.actor_name, entry.object_id, entry.tool) == (
-            "Olga Operator",
-            str(done.stop.id),
-            "refund_order",
-        )
-        assert entry.detail["reason"] == reason
-
-
-def test_a_stop_holds_while_its_audit_entry_cannot_be_written_and_the_entry_is_paid_later(world, operator, owner_sql):
-    """S69."""
-    order = world.order()
-    call = world.held(order)
-    world.decide(call)
-    break_audit(owner_sql, "stop.set")
-    stop_set(actor=operator, kind="tenant", reason=REASON)
-    world.work(call)
-    assert (world.look(call).state, world.refunds(order)) == ("ready", [])
-    assert entries_page(world.tenant.id, EntryFilters(action="stop.set")) == []
-    mend_audit(owner_sql)
-    assert audit_pay_owed() == 1
-    [entry] = entries_page(world.tenant.id, EntryFilters(action="stop.set"))
-    assert entry.detail["reason"] == REASON
-
-
-def test_a_log_that_somebody_has_locked_does_not_keep_a_stop_waiting_for_ever(world, operator, owner_sql, committed_db):
-    from tests.support import databases
-
-    url = databases.with_database(databases.os.environ["DATABASE_OWNER_URL"], committed_db)
-    with psycopg.connect(url) as other:
-        other.execute("LOCK TABLE audit_entry IN ACCESS EXCLUSIVE MODE")
-        stop_set(actor=operator, kind="tenant", reason=REASON)
-        other.rollback()
-    assert len(stops_in_force(world.tenant.id)) == 1
-    assert audit_pay_owed() == 1
-
-
-def test_without_its_audit_entry_nothing_is_lifted(world, operator, owner_sql):
-    done = stop_set(actor=operator, kind="tenant", reason=REASON)
-    break_audit(owner_sql, "stop.lifted")
-    with pytest.raises(DatabaseError):
-        stop_lift(actor=operator, stop_id=done.stop.id, reason="Mended.")
-    assert [row.id for row in stops_in_force(world.tenant.id)] == [done.stop.id]
-
-
-def test_a_stop_needs_no_broker(world, operator, monkeypatch):
-    monkeypatch.setattr(hints, "wake", lambda run_id: False)
-    call = world.held()
-    world.decide(call)
-    done = stop_set(actor=operator, kind="tenant", reason=REASON)
-    world.work(call)
-    assert world.look(call).state == "ready"
-    stop_lift(actor=operator, stop_id=done.stop.id, reason="Mended.")
-    world.work(call)
-    assert world.look(call).state == "succeeded"
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"reason": "Another one."}, {"set_by_name": "Somebody else"}, {"kind": "tenant", "subject": ""}],
-)
-def test_what_was_said_when_it_was_set_stays(world, operator, change):
-    done = stop_set(actor=operator, kind="tool", subject="refund_order", reason=REASON)
-    with pytest.raises(DatabaseError):
-        Stop.objects.filter(pk=done.stop.id).update(**change)
-
-
-def test_a_lifted_stop_does_not_come_back_by_itself(world, operator):
-    done = stop_set(actor=operator, kind="tenant", reason=REASON)
-    stop_lift(actor=operator, stop_id=done.stop.id, reason="Mended.")
-    for change in ({"lifted_at": None}, {"lifted_reason": "Another one."}):
-        with pytest.raises(DatabaseError):
-            Stop.objects.filter(pk=done.stop.id).update(**change)
-    with pytest.raises(DatabaseError):
-        Stop.objects.filter(pk=done.stop.id).delete()
 
 
 # -- what is read ------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from runs.web import reconciliation, stops, views
+from runs.web import stops, views
 
 urlpatterns = [
     path("guards/", stops.guards, name="guards"),

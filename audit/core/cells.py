@@ -70,8 +70,8 @@ def _warning(texts: Sequence[str]) -> str:
 
 def _escaped(text: str) -> str:
     """JSON text with every hidden character as JSON's escape; in JSON they can only stand inside a string."""
-    if text.isascii():
-        return text  # json.dumps has escaped the control characters of ASCII
+    if text.isascii() and "\x7f" not in text:
+        return text  # json.dumps has escaped the control characters of ASCII, all but the last
     return "".join(
         _units(piece.raw) if piece.kind == "escape" else piece.raw for piece in visible(text, multiline=False)
     )

@@ -166,11 +166,15 @@ def take_out(safeguard: str) -> None:
 
         wrap(claims, "look", blind)
     elif safeguard == "permit":
+        from approvals.models import Permit
         from approvals.services import permit
 
         def unconsumed(consume):
-            def consumed(check, dispatch_id):
-                return permit.Redeemed(permit_id=check.permit.pk, round=check.proposal.round)
+            def consumed(check, *given):
+                answer = consume(check, *given)
+                used = Permit.objects.filter(pk=check.permit.pk, status="redeemed")
+                used.update(status="ready", redeemed_at=None, dispatch_id=None)
+                return answer
 
             return consumed
 

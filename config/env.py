@@ -51,7 +51,12 @@ def database(name: str, *, pool_max: int | None) -> dict[str, Any]:
     `pool_max` is the number of connections that this process may hold (None: no pool). Pool and threads are sized
     together in settings: a pool smaller than the thread count starves requests (architecture.md, Connections).
     """
-    parts = urlsplit(text(name))
+    return database_at(text(name), name, pool_max=pool_max)
+
+
+def database_at(address: str, name: str, *, pool_max: int | None) -> dict[str, Any]:
+    """The same for an address at hand, which variable `name` held."""
+    parts = urlsplit(address)
     if parts.scheme not in ("postgresql", "postgres"):
         raise EnvironmentProblem(f"{name} must begin with postgresql:// (Clearance runs on PostgreSQL only).")
     query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
@@ -117,7 +122,7 @@ def mail(name: str, *, sender: str) -> Mail:
             "file", words, sender, {"BACKEND": backend + "filebased.EmailBackend", "OPTIONS": {"file_path": folder}}
         )
     try:
-        port = parts.port or _SMTP.get(parts.scheme, 0)
+        port = _SMTP.get(parts.scheme, 0) if parts.port is None else parts.port
     except ValueError:
         port = 0
     if parts.scheme not in _SMTP or not parts.hostname or not port or parts.path not in ("", "/") or parts.query:

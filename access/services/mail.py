@@ -94,7 +94,8 @@ def error_words(error: OSError) -> str:
         case smtplib.SMTPServerDisconnected():
             return f"the server hung up: {error}."
         case ssl.SSLError():
-            return f"the encrypted connection failed: {error.reason or error}. Do scheme and port fit together?"
+            reason = getattr(error, "reason", "") or error
+            return f"the encrypted connection failed: {reason}. Do scheme and port fit together?"
         case socket.gaierror():
             return "the server's name is not known. Check the host in CLEARANCE_EMAIL_URL."
         case TimeoutError():

@@ -42,7 +42,8 @@ def person_sign_in(*, email: str, password: str, address: str) -> SignedIn:
     which may be a password in the wrong field.
     """
     account = email.strip().lower()[:254]
-    readable = "\0" not in email + password  # PostgreSQL takes no NUL; nobody's address or password holds one
+    # PostgreSQL takes neither; nobody's address or password holds one.
+    readable = not any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in email + password)
     account = account if readable else ""
     counted = ((SIGN_IN_ADDRESS, throttled_as(address)), (SIGN_IN_ACCOUNT, account))
     for number, (limit, key) in enumerate(counted):

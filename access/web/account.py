@@ -70,6 +70,9 @@ def password(request: PersonRequest) -> HttpResponse:
                 actor=request.actor, current=field(request, "current", 2000), new=new, session_key=key,
                 address=request.address,
             )  # fmt: skip
+            # Django reads the account when it is first asked for: now it would find a password that this session was
+            # not made with, and end it.
+            request.user = user
             update_session_auth_hash(request, user)
             session_rekeyed(actor=request.actor, old_key=key, new_key=request.session.session_key or "")
             messages.success(request, "Your password is changed. Every other session of yours has ended.")

@@ -65,7 +65,7 @@ def person_add(request: PersonRequest) -> HttpResponse:
         "email": email,
         "name": name,
         "problem": problem,
-        "roles": _roles(roles),
+        "role_choices": _roles(roles),
         "groups": [(slug, words, slug in groups) for slug, words in group_choices(request.actor)],
     }
     return render(request, "access/person_add.html", context, status=status)
@@ -88,7 +88,7 @@ def person(request: PersonRequest, membership_id: UUID) -> HttpResponse:
         "detail": detail,
         "row": detail.row,
         "problem": problem,
-        "roles": _roles(detail.row.roles),
+        "role_choices": _roles(detail.row.roles),
         "warned": mark_of(detail.if_off),
         "left": [
             (slug, name, detail.if_left.get(slug, ""), mark_of([detail.if_left.get(slug, "")]))

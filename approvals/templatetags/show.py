@@ -82,6 +82,20 @@ def day(at: datetime | str | None) -> SafeString:
 
 
 @register.filter
+def ago(at: datetime | str | None, now: datetime) -> str:
+    """How long before `now` (`server_now` of the page) that was: `just now`, `5 minutes ago`, `3 days ago`."""
+    known = _moment(at)
+    if known is None:
+        return ""
+    seconds = int(now.timestamp() - known.timestamp())
+    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
+        if seconds >= size:
+            number = seconds // size
+            return f"{number} {unit}{'s' if number != 1 else ''} ago"
+    return "just now"
+
+
+@register.filter
 def iso(at: datetime | str | None) -> str:
     """The moment as ISO 8601 in UTC, for data attributes that scripts read."""
     known = _moment(at)

@@ -114,3 +114,13 @@ def test_times_carry_their_instant_for_scripts_in_utc():
 def test_a_digest_is_shown_in_groups_that_people_can_compare():
     assert show.digest_words("a1f39c0752be77d0ffff") == "a1f3 9c07 52be 77d0"
     assert show.short_digest("a1f39c0752be77d0ffff") == "a1f3 9c07"
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [(0, "just now"), (59, "just now"), (60, "1 minute ago"), (7199, "1 hour ago"), (86400 * 3 + 5, "3 days ago")],
+)
+def test_how_long_ago_something_was_is_told_in_one_unit(before, words):
+    now = datetime(2026, 11, 29, 12, tzinfo=UTC)
+    assert show.ago(now - timedelta(seconds=before), now) == words
+    assert show.ago(None, now) == ""

@@ -185,3 +185,34 @@ def test_another_organisations_agent_is_unknown(acme):
         ):
             with pytest.raises(NotFound):
                 attempt()
+
+
+def test_a_stopped_agent_works_again_with_its_secret_and_not_with_its_old_sessions(acme):
+    agent = factories.agent(acme)
+    old = agent.token()
+    agents.agent_deactivate(actor=acme.admin.actor, agent_id=agent.id)
+    assert agents.agent_activate(actor=acme.admin.actor, agent_id=agent.id)
+    assert not agents.agent_activate(actor=acme.admin.actor, agent_id=agent.id)
+    with pytest.raises(Unauthenticated):
+        token_verify(raw=old)
+    assert token_verify(raw=agent.token()).id == agent.id
+
+
+def test_only_an_admin_activates_an_agent_or_gives_it_another_owner(acme):
+    owner, other = factories.person(acme), factories.person(acme)
+    agent = factories.agent(acme, owner=owner)
+    for attempt in (
+        lambda: agents.agent_activate(actor=owner.actor, agent_id=agent.id),
+        lambda: agents.agent_owner_set(actor=owner.actor, agent_id=agent.id, user_id=other.user_id),
+    ):
+        with pytest.raises(Forbidden):
+            attempt()
+    row = agents.agent_owner_set(actor=acme.admin.actor, agent_id=agent.id, user_id=other.user_id)
+    assert row.owner_user_id == other.user_id
+
+
+def test_nobody_of_another_organisation_can_own_an_agent(acme):
+    stranger = factories.person(factories.tenant())
+    agent = factories.agent(acme)
+    with pytest.raises(NotFound):
+        agents.agent_owner_set(actor=acme.admin.actor, agent_id=agent.id, user_id=stranger.user_id)

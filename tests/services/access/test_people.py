@@ -225,3 +225,27 @@ def test_one_address_made_by_ten_admins_at_once_is_one_account(committed_db, rac
     )
     assert len({row.user_id for row in results}) == 1
     assert sum(row.created for row in results) == 1
+
+
+def test_a_new_member_comes_with_their_groups_or_not_at_all(acme):
+    factories.group(acme, "finance")
+    fields = {"actor": acme.admin.actor, "name": "Ida", "roles": ["reviewer"], "password": factories.PASSWORD}
+    row = people.member_add(email="ida@acme.example", groups=["finance", "finance"], **fields)
+    assert group_members(acme.id, "finance") == [(row.user_id, "Ida")]
+    theirs = factories.tenant()
+    factories.group(theirs, "theirs")
+    for slug in ("theirs", "unknown", "a\0b"):
+        with pytest.raises(NotFound):
+            people.member_add(email="eve@acme.example", groups=["finance", slug], **fields)
+    assert people.User.objects.filter(email="eve@acme.example").count() == 0
+
+
+def test_two_admins_who_deactivate_each_other_at_once_leave_one(committed_db, race):
+    acme = factories.tenant()
+    admins = [acme.admin, factories.person(acme, ["admin"])]
+    actors = [admin.actor for admin in admins]
+    results = race(
+        lambda i: people.member_change(actor=actors[i], membership_id=admins[1 - i].membership_id, active=False), 2
+    )
+    assert sorted(type(result).__name__ for result in results) == ["Conflict", "MemberRow"]
+    assert sum(actor_for_session(admin.user_id, acme.id) is not None for admin in admins) == 1

@@ -7,8 +7,6 @@ from django.core.management import BaseCommand, call_command
 from django.db import connections
 from psycopg import sql
 
-from runs.services.restore import database_restored_if_elsewhere
-
 # Only rows that the application may add but never change or remove (data rule 12, R1, A4).
 APPEND_ONLY = (
     "audit_entry",
@@ -70,6 +68,9 @@ class Command(BaseCommand):
             )
         if options["verbosity"]:
             self.stdout.write(f"Database ready: {len(tables)} tables, rights given to {role}.")
+        # Here, because the doctor reads the tables above where nothing is set up.
+        from runs.services.restore import database_restored_if_elsewhere
+
         made = database_restored_if_elsewhere()
         if made is not None:
             self.stdout.write(f"A backup was restored. {made.sentence}")

@@ -13,7 +13,6 @@ from approvals.selectors.proposals import inbox_counts
 from audit.core.actor import Actor
 from runs.selectors.pages import open_count
 from runs.selectors.stops import stopped_count
-from runs.selectors.unresolved import unresolved_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

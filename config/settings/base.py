@@ -183,6 +183,9 @@ SPECTACULAR_SETTINGS = {
 
 # A worker that has not heard of a row for this long is told again by the sweep (seconds).
 SWEEP_SECONDS = 1.0
+# From TERM to the end of a worker or a sweep, whatever its targets do: what is started is finished within it or looked
+# up. Supervisors have to wait a little longer than this before they kill.
+DRAIN_SECONDS = env.whole_number("CLEARANCE_DRAIN_SECONDS", 25)
 # How long POST …/calls waits for a worker's verdict before it answers 202 `received` (seconds; issue point 7).
 VERDICT_WAIT_SECONDS = 2.0
 

@@ -105,6 +105,8 @@ def compose(
         "CLEARANCE_EMAIL_URL": layout.mail.absolute().as_uri(),
         "CLEARANCE_DEMO_DIR": str(secrets.demo),
         "CLEARANCE_DEMO_PAYMENTS_URL": payments_url,
+        # Within the launcher's patience with its children (children.py).
+        "CLEARANCE_DRAIN_SECONDS": "7",
         "PYTHONUNBUFFERED": "1",
     }
     return kept | composed | chosen

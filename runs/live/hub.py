@@ -39,6 +39,16 @@ _readers = ThreadPoolExecutor(READERS, thread_name_prefix="hub-read")
 _hubs: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Hub]" = weakref.WeakKeyDictionary()
 
 
+_ended = False
+
+
+def end_waits() -> None:
+    """The server ends: whoever waits gets what there is by now, and nobody waits any more. In the loop's thread."""
+    global _ended
+    _ended = True
+    _hub().wake_all()
+
+
 async def wait[T](keys: Sequence[Key], predicate: Callable[[], T | None], timeout: float) -> T | None:
     """What `predicate` returns as soon as that is not None, or None after `timeout` seconds.
 
@@ -89,7 +99,7 @@ class Hub:
                 found: T | None = await loop.run_in_executor(_readers, partial(_read, predicate))
                 took = loop.time() - read_at
                 left = until - loop.time()
-                if found is not None or left <= 0:
+                if found is not None or left <= 0 or _ended:
                     return found
                 try:
                     async with asyncio.timeout(min(left, REREAD_SECONDS)):
@@ -104,6 +114,11 @@ class Hub:
                 self._waiters[key].discard(event)
                 if not self._waiters[key]:
                     del self._waiters[key]
+
+    def wake_all(self) -> None:
+        """Set everything that waits."""
+        for key in list(self._waiters):
+            self._wake(key)
 
     async def _listen(self) -> None:
         told = False

@@ -13,7 +13,7 @@ from runs.services.reconcile import reconcile_call
 from runs.services.resolution import resolutions_consume
 from runs.services.sending import dispatch_call
 from runs.services.work import Job
-from runs.store import claims
+from runs.store import claims, draining
 from runs.store.append import FenceLost, append, lock_run
 from runs.store.claims import Claim
 from runs.store.connection import release_all
@@ -28,19 +28,25 @@ FAULT_PAUSE_MS = 2000
 def run_wake(*, run_id: UUID) -> int:
     """Fold a run until it waits: consume its resolutions, claim and do its ready rows. How many rows were done.
 
-    Any number of workers may do this for one run at once: each row has one holder, each event one sequence.
+    Any number of workers may do this for one run at once: each row has one holder, each event one sequence. In a
+    process that is about to end nothing more is claimed (services/drain.py).
     """
     done = 0
-    try:
-        while done < TURN:
-            resolutions_consume(run_id=run_id)
-            claim = claims.claim_next(worker=claims.boot_id(), run_id=run_id)
-            if claim is None:
-                break
-            wake_claimed(claim=claim)
-            done += 1
-    finally:
-        release_all()
+    with draining.turn():
+        try:
+            while done < TURN and not draining.asked():
+                resolutions_consume(run_id=run_id)
+                claim = claims.claim_next(worker=claims.boot_id(), run_id=run_id)
+                if claim is None:
+                    break
+                if draining.asked():
+                    # Claimed at the very moment: what was given back for this process did not hold it yet.
+                    claims.give_back(claim, wait_ms=0, count_attempt=False)
+                    break
+                wake_claimed(claim=claim)
+                done += 1
+        finally:
+            release_all()
     return done
 
 

@@ -129,6 +129,23 @@ def give_back(claim: Claim, *, wait_ms: int, count_attempt: bool, error: str = "
     )
 
 
+def give_back_all(worker: str) -> int:
+    """Make what a worker holds and has not started ready for others at once, untried; how many rows.
+
+    A thread that is in the middle of one finds that its fence is no longer accepted, and writes nothing. A row that it
+    holds this instant (its intent is being recorded) is left to it.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE runs_dispatch SET status = 'ready', worker = '', lease_until = NULL, "
+            "fence = nextval('runs_fence'), not_before = clearance_now(), attempts = attempts - 1, "
+            "last_error = 'its worker was told to end' WHERE id IN (SELECT id FROM runs_dispatch "
+            "WHERE worker = %s AND status = 'claimed' FOR UPDATE SKIP LOCKED)",
+            [worker],
+        )
+        return cursor.rowcount
+
+
 def close(claim: Claim, *, dead: bool = False, error: str = "") -> bool:
     """End a claimed row: done, or dead when its attempts are used up. False when it is no longer ours."""
     return _changed(

@@ -23,6 +23,7 @@ from approvals.services.proposal import proposal_expire_due
 from audit.services.heartbeat import heartbeat_record
 from audit.services.months import audit_months_prepare
 from audit.services.record import audit_pay_owed
+from runs.services.drain import wake_drain
 from runs.services.held_back import sweep_held_back
 from runs.services.resolution import resolutions_consume
 from runs.services.restore import database_restored_if_elsewhere
@@ -151,6 +152,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         sweep = Sweep()
+
+        def end(*_: object) -> None:
+            sweep.stopping.set()
+            wake_drain(seconds=settings.DRAIN_SECONDS)
+
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: sweep.stopping.set())
         log.info("The sweep looks every %.1f s.", settings.SWEEP_SECONDS)

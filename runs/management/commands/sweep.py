@@ -158,6 +158,6 @@ class Command(BaseCommand):
             wake_drain(seconds=settings.DRAIN_SECONDS)
 
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: sweep.stopping.set())
+            signal.signal(number, end)
         log.info("The sweep looks every %.1f s.", settings.SWEEP_SECONDS)
         sweep.run(once=options["once"])

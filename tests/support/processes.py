@@ -75,20 +75,22 @@ class Processes:
         before = self._ready_before[name]
         self.until(lambda: self._said(name, " ready.") > before, f"{name} did not start", name=name)
 
-    def sweep(self, name: str = "sweep", *, staged: bool = False, **more: str) -> psutil.Process:
+    def sweep(self, name: str = "sweep", *, staged: bool = False, wait: bool = True, **more: str) -> psutil.Process:
         """A sweep that has begun to look."""
         before = self._said(name, "The sweep looks")
         self._start(name, *(["-m", STAGED] if staged else ["manage.py"]), "sweep", **more)
-        self.until(lambda: self._said(name, "The sweep looks") > before, f"{name} did not start", name=name)
+        if wait:
+            self.until(lambda: self._said(name, "The sweep looks") > before, f"{name} did not start", name=name)
         return psutil.Process(self.running[name].pid)
 
-    def web(self, name: str = "web", *, staged: bool = False, **more: str) -> psutil.Process:
+    def web(self, name: str = "web", *, staged: bool = False, wait: bool = True, **more: str) -> psutil.Process:
         """The web server, answering; at the same port when it is started again."""
         self.port = self.port or free_port()
         arguments = ["uvicorn", "config.asgi:application", "--host", "127.0.0.1", "--port", str(self.port)]
         arguments += ["--no-access-log", "--log-level", "warning"]
         self._start(name, "-m", *([STAGED] if staged else []), *arguments, **more)
-        self.until(self._answers, f"{name} did not start", name=name)
+        if wait:
+            self.until(self.answers, f"{name} did not start", name=name)
         return psutil.Process(self.running[name].pid)
 
     @property
@@ -124,7 +126,8 @@ class Processes:
         self.until(lambda: state_of(told["pid"]) == "T", f"it stands still at {step}")
         return told
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
+        """Whether the web server does."""
         with contextlib.suppress(httpx.HTTPError):
             return httpx.get(f"{self.base_url}/sign-in/", timeout=2, trust_env=False).status_code == 200
         return False
@@ -209,6 +212,8 @@ class Between:
         return self.target.host
 
     def _pass_on(self, visit: Visit) -> None:
+        if not visit.raw:
+            return  # whoever connected was killed before it wrote
         method, path, _ = visit.line.split(" ", 2)
         effect = method == "POST"
         with self._lock:

@@ -74,6 +74,36 @@ def base_url(**_: Any) -> list[CheckMessage]:
     ]
 
 
+@register(Tags.security)
+def behind_a_proxy(**_: Any) -> list[CheckMessage]:
+    """access.W003: TLS ends at a proxy, and nobody said so: every caller would share one counter of wrong passwords."""
+    if not settings.BASE_URL.startswith("https://") or settings.TRUSTED_PROXIES > 0:
+        return []
+    return [
+        Warning(
+            "The site is reached over https, so a proxy stands before it, and CLEARANCE_TRUSTED_PROXIES is 0.",
+            hint="Set it to the number of proxies (usually 1). Until then all callers have the proxy's address, and "
+            "wrong passwords of one slow everybody's sign-in down.",
+            id="access.W003",
+        )
+    ]
+
+
+@register(Tags.security)
+def mail_set_up(**_: Any) -> list[CheckMessage]:
+    """access.W004: an installation that others reach sends no mail, so a forgotten password stays forgotten."""
+    if not settings.BASE_URL.startswith("https://") or settings.MAIL.kind == "smtp":
+        return []
+    return [
+        Warning(
+            f"{settings.MAIL.words} Nobody gets an invitation or a link for a new password.",
+            hint="CLEARANCE_EMAIL_URL=smtp+starttls://user@mail.example.org:587 and CLEARANCE_EMAIL_PASSWORD_FILE; "
+            "the page Mail sends a test.",
+            id="access.W004",
+        )
+    ]
+
+
 def _is_open(path: Path) -> bool:
     """True if others than the owner and its group can read the file (a group is how a service gets its secrets)."""
     return os.name == "posix" and bool(stat.S_IMODE(path.stat().st_mode) & 0o007)

@@ -89,3 +89,28 @@ def test_a_site_is_a_good_base(settings, url):
 def test_what_is_no_site_is_an_error(settings, url):
     settings.BASE_URL = url
     assert ids(checks.base_url()) == ["access.E003"]
+
+
+@pytest.mark.parametrize(
+    ("url", "proxies", "found"),
+    [("https://c.example", 0, ["access.W003"]), ("https://c.example", 1, []), ("http://localhost:8000", 0, [])],
+)
+def test_a_site_behind_a_proxy_that_nobody_declared_is_a_warning(settings, url, proxies, found):
+    settings.BASE_URL, settings.TRUSTED_PROXIES = url, proxies
+    assert ids(checks.behind_a_proxy()) == found
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "found"),
+    [
+        ("https://c.example", "off", ["access.W004"]),
+        ("https://c.example", "file", ["access.W004"]),
+        ("https://c.example", "smtp", []),
+        ("http://localhost:8000", "off", []),
+    ],
+)
+def test_a_site_that_sends_no_mail_is_a_warning(settings, url, kind, found):
+    from config.env import Mail
+
+    settings.BASE_URL, settings.MAIL = url, Mail(kind, "Mail is not set up.", "a@b.example", {})
+    assert ids(checks.mail_set_up()) == found

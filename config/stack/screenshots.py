@@ -76,7 +76,10 @@ def shoot(show: dict[str, Any], words: list[str], program: Path, *, readme: bool
     if readme:
         pages = [page for page in pages if page[0] in README]
     else:
-        pages += [(found.name, found.role, found.path) for found in walk(show["address"], people)]
+        walked, dead = walk(show["address"], people)
+        pages += [(found.name, found.role, found.path) for found in walked]
+        for sentence in dead:
+            say(sentence)
     pages = [page for page in pages if not words or any(word in page[0] for word in words)]
     number = 0
     with tempfile.NamedTemporaryFile("w", suffix=".conf") as fonts, sync_playwright() as playwright:

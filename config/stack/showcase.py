@@ -96,7 +96,8 @@ class Showcase:
             ("runs", "operator", "/runs/"),
             ("runs-nothing-fits", "operator", "/runs/?q=nothing-like-this"),
             ("nowhere", "reviewer", "/no/such/page/"),
-            ("styleguide", "reviewer", "/styleguide/"),
+            ("styleguide-light", "reviewer", "/styleguide/?show=light"),
+            ("styleguide-dark", "reviewer", "/styleguide/?show=dark"),
             ("sign-in", "", "/sign-in/"),
         ]
 

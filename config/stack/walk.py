@@ -29,12 +29,12 @@ class Found:
     in_navigation: bool
 
 
-def walk(address: str, people: dict[str, tuple[str, str]]) -> list[Found]:
+def walk(address: str, people: dict[str, tuple[str, str]]) -> tuple[list[Found], list[str]]:
     """Every kind of page that a link leads to, each by the first role that meets it; navigation entries by each role.
-
-    `people` are e-mail and password by role. Raises StackError where a link leads to an error.
+    And a sentence for each link that leads to an error. `people` are e-mail and password by role.
     """
     found: list[Found] = []
+    dead: list[str] = []
     kinds: set[str] = set()
     for role, (email, password) in people.items():
         person = Reviewer(address, email, password)
@@ -47,8 +47,12 @@ def walk(address: str, people: dict[str, tuple[str, str]]) -> list[Found]:
             entry = path in entries
             if kind in seen or (kind in kinds and not entry):
                 continue
-            text = _page(person, path)
             seen.add(kind)
+            try:
+                text = _page(person, path)
+            except StackError as error:
+                dead.append(f"{error} ({role})")
+                continue
             if text is None:
                 continue
             kinds.add(kind)
@@ -56,7 +60,7 @@ def walk(address: str, people: dict[str, tuple[str, str]]) -> list[Found]:
             found.append(Found(f"walk-{role}-{name}", role, path, entry))
             waiting += [link for link in _links(text) if not link.startswith(LEFT_OUT)]
         person.http.close()
-    return found
+    return found, dead
 
 
 def kind_of(path: str) -> str:
@@ -73,7 +77,7 @@ def _navigation(text: str) -> str:
 
 
 def _page(person: Reviewer, path: str) -> str | None:
-    """The HTML of a page; None where the answer is a download. A streamed download is not read."""
+    """The HTML of a page; None where the answer is a download, which is not read. Raises StackError."""
     try:
         with person.http.stream("GET", path) as answer:
             if answer.status_code >= 400:

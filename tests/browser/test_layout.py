@@ -130,7 +130,7 @@ def test_on_a_phone_the_list_and_the_proposal_are_pages_of_their_own(acting, ope
     page = open_page(390, 844)
     acting.sign_in(page)
     expect(page.locator("#list")).to_be_visible()
-    expect(page.locator("#main")).to_be_hidden()
+    expect(page.locator(".detail")).to_be_hidden()
     page.click(f"#row-{asked.proposal_id} a")
     expect(page.locator("#p-head h1")).to_be_visible()
     expect(page.locator("#list")).to_be_hidden()

@@ -1,19 +1,15 @@
-"""Executable model of one call from proposal to outcome: every interleaving of people, two workers, clock, crashes.
-
-    python -m tests.model.call_model            explores the protocol; prints counts; exits 1 on a broken invariant
-    python -m tests.model.call_model --break X  removes one safeguard (BREAKS), shows the shortest history that breaks
-    python -m tests.model.call_model --all      every safeguard in turn: each must break something, or it is not needed
+"""One call from being asked for to its outcome: every interleaving of people, two workers, clock, stops and crashes.
 
 The target does NOT honour idempotency keys (the hard case); `effects` counts what it did.
 Sources of the rules: data rules 2, 3, 11, "What the guarantees are, exactly". Where the code does more than the model
-knows, the model grows first; it has grown by withdrawing, by a new round at dispatch and by a machine's own second
-attempt after a failure that provably came before the effect.
+knows, the model grows first. Two calls that want the same thing: `contention_model`; what an operator decides about an
+unknown outcome: `compensation_model`; a restored database: `restore_model`.
 """
 
-import sys
-from collections import deque
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
+
+from tests.model.explore import NOTHING, Machine
 
 BREAKS = {
     "fence": "a worker's outcome and redeem are accepted without comparing fence and lease",
@@ -28,6 +24,11 @@ BREAKS = {
     "kernel-timer": "a sender stopped past its request's deadline may still send when it is continued",
     "proven-before-effect": "a machine sends again after any failure, not only after one before the effect",
     "round-voids-votes": "a new round keeps the votes of the round before",
+    "revoke-voids": "taking an approval back leaves its permit ready",
+    "revoke-until-dispatch": "an approval can be taken back after its permit was redeemed, and people are asked anew",
+    "stop-at-claim": "a worker claims without looking for a stop",
+    "stop-at-redeem": "a stop that came after the claim is not seen when the permit is redeemed",
+    "stop-spares-started": "a stop ends what was started as if nothing had been sent",
 }
 
 FINAL = {"succeeded", "refused", "rejected", "expired", "cancelled", "withdrawn"}
@@ -35,12 +36,20 @@ NO_EFFECT = FINAL - {"succeeded"}
 
 
 class Model(NamedTuple):
-    """One state of everything. `call`: new, waiting, started, unknown or one of FINAL (both ways of not happening,
-    refused and failed, are *refused* here). `permit`: none, ready, redeemed, void. A worker is (pc, fence) with pc in
-    idle, claimed, started, checked, sent. `past` is the highest fence whose request deadline has passed."""
+    """One state of everything.
+
+    `call`: new, waiting, started, unknown or one of FINAL (both ways of not happening, refused and failed, are
+    *refused* here). `ready`: the run has taken up a grant, so that workers find the call; it may be behind `permit`
+    (none, ready, redeemed, void) in both directions. `outbox`: a grant was not taken up yet. `policy` of now compared
+    with the approved round's: same, stricter, denies. A worker is (pc, fence) with pc in idle, claimed, started,
+    checked, sent. `past` is the highest fence whose request deadline has passed. `left`: a look-up proved that nothing
+    happened, and an operator decides.
+    """
 
     call: str = "new"
+    ready: bool = False
     permit: str = "none"
+    outbox: bool = False
     fence: int = 0
     lease: bool = False
     holder: int = -1
@@ -48,37 +57,46 @@ class Model(NamedTuple):
     w1: tuple[str, int] = ("idle", 0)
     effects: int = 0
     expired: bool = False
-    strict: bool = False
+    policy: str = "same"
     changed: bool = False
     cancel: bool = False
+    stop: bool = False
     past: int = 0
+    left: bool = False
     retries: int = 0
     approved: bool = False
     bad: str = ""
-    late: int = 0
     rounds: int = 0
 
 
 Step = tuple[str, Model]
 START = Model()
-MOST_CLAIMS = 3
+STATES = 75_798
+"""How many there are to reach, so that no test leaves parts of the model out."""
+MOST_CLAIMS = 2
+MOST_ROUNDS = 1
 
 
-def steps(s: Model, broken: frozenset[str] = frozenset()) -> list[Step]:
+def steps(s: Model, broken: frozenset[str] = NOTHING) -> list[Step]:
     """All (label, next state) of `s`."""
-    out = [*_world(s), *_people(s, broken), *_reconciliation(s, broken)]
+    out = [*_world(s), *_people(s, broken), *_stops(s, broken), *_reconciliation(s, broken)]
     for number in (0, 1):
         out.extend(_worker(s, number, broken))
     return out
 
 
 def _world(s: Model) -> Iterator[Step]:
-    if not s.expired:
-        yield "clock passes the void time", s._replace(expired=True)
-    if not s.strict:
-        yield "policy is tightened or a right is revoked", s._replace(strict=True)
-    if not s.changed and s.effects == 0:
-        yield "the target's record changes", s._replace(changed=True)
+    # What the world does before it was asked for, or after it has ended, is no question of this call.
+    if s.call in ("waiting", "started", "unknown"):
+        if not s.expired:
+            yield "clock passes the void time", s._replace(expired=True)
+        # A round opens at most once here, so what would open a second one does not happen; the next is like this one.
+        if s.policy == "same" and s.rounds < MOST_ROUNDS:
+            yield "policy asks for more", s._replace(policy="stricter")
+        if s.policy != "denies":
+            yield "policy denies or a right is revoked", s._replace(policy="denies")
+        if not s.changed and s.effects == 0 and s.rounds < MOST_ROUNDS:
+            yield "the target's record changes", s._replace(changed=True)
     if s.lease:
         yield "lease ends", s._replace(lease=False)
     if s.call == "unknown" and s.past < s.fence - 1:
@@ -89,19 +107,51 @@ def _people(s: Model, broken: frozenset[str]) -> Iterator[Step]:
     if s.call == "new":
         yield "proposed", s._replace(call="waiting")
     undecided = s.call == "waiting" and s.permit == "none"
-    if undecided or ("decide-unknown" in broken and s.call == "unknown"):
-        if not s.expired:
-            yield "approve", s._replace(permit="ready", approved=True, call="waiting")
-        yield "reject", s._replace(call="rejected", permit="void")
-    if undecided and s.expired:
-        yield "sweep marks expired", s._replace(call="expired", permit="void")
-    if s.call == "waiting" and not s.cancel:
-        yield "agent withdraws", s._replace(call="withdrawn", permit="void")
+    if (undecided or ("decide-unknown" in broken and s.call == "unknown")) and not s.expired:
+        yield "approve", s._replace(permit="ready", outbox=True, approved=True, call="waiting")
+        yield "reject", _ended(s, "rejected")
+    if s.outbox and s.call == "waiting":
+        yield "the run takes up the grant", s._replace(outbox=False, ready=True)
+    redeemed = s.call in ("started", "unknown") and "revoke-until-dispatch" in broken
+    if not s.expired and s.rounds < MOST_ROUNDS and ((s.call == "waiting" and s.permit == "ready") or redeemed):
+        kept = "ready" if "revoke-voids" in broken else "none"
+        yield (
+            "the approval is taken back",
+            s._replace(call="waiting", permit=kept, approved=False, rounds=s.rounds + 1),
+        )
+    if s.call == "waiting" and s.expired and s.permit != "void":
+        # A grant that the run has taken up already: workers find the call, and learn it when they re-check.
+        later = s.ready and s.permit == "ready" and not s.outbox
+        yield "sweep marks expired", s._replace(permit="void") if later else _ended(s, "expired")
+    if s.call in ("new", "waiting"):
+        yield "agent withdraws", _ended(s, "withdrawn")
     if not s.cancel and s.call not in FINAL:
         if s.call in ("new", "waiting") or ("cancel-started" in broken and s.call in ("started", "unknown")):
-            yield "cancel", s._replace(cancel=True, call="cancelled", permit="void")
+            yield "cancel", _ended(s, "cancelled")._replace(cancel=True)
         else:  # started or unknown: nothing new is scheduled, the effect stays an open question
             yield "cancel", s._replace(cancel=True)
+
+
+def _ended(s: Model, word: str) -> Model:
+    """What was not used is void; what was redeemed stays so."""
+    return s._replace(call=word, permit="void" if s.permit == "ready" else s.permit, ready=False, outbox=False)
+
+
+def _stops(s: Model, broken: frozenset[str]) -> Iterator[Step]:
+    if s.call in FINAL or s.call == "new":
+        return
+    if s.stop and s.call == "waiting" and s.ready and s.permit != "ready" and not s.lease:
+        # Nobody claims what is held back, so nobody would learn at a re-check that its approval is gone.
+        yield (
+            "sweep tells of what is held back",
+            _ended(s, "expired") if s.permit == "void" else s._replace(ready=False),
+        )
+    if s.stop:
+        yield "the stop is lifted", s._replace(stop=False)
+    elif "stop-spares-started" in broken and s.call in ("started", "unknown"):
+        yield "a stop is set", _ended(s, "refused")._replace(stop=True)
+    else:
+        yield "a stop is set", s._replace(stop=True)
 
 
 def _reconciliation(s: Model, broken: frozenset[str]) -> Iterator[Step]:
@@ -109,28 +159,28 @@ def _reconciliation(s: Model, broken: frozenset[str]) -> Iterator[Step]:
         if "intent" in broken:
             yield (
                 "sweep re-queues the call",
-                s._replace(call="waiting", permit="ready", fence=s.fence + 1, holder=-1),
+                s._replace(call="waiting", permit="ready", ready=True, fence=s.fence + 1, holder=-1),
             )
         else:
             yield "sweep: outcome unknown", s._replace(call="unknown", fence=s.fence + 1, holder=-1)
     if s.call != "unknown":
         return
-    if s.effects:
+    if s.left:
+        yield "operator: it did not happen", _ended(s, "refused")
+        if s.retries == 0 and not s.cancel:
+            # The permit goes back, and whether it still holds is judged when it is redeemed again, like any other; one
+            # whose time is over goes back to people, who get a time of their own.
+            again = s._replace(retries=1, call="waiting", left=False)
+            if s.expired:
+                again = again._replace(permit="none", approved=False, expired=False, rounds=s.rounds + 1)
+            else:
+                again = again._replace(permit="ready", ready=True)
+            yield "operator: send it again", again
+    elif s.effects:
         yield "look-up finds the effect", s._replace(call="succeeded")
     elif s.past >= s.fence - 1 or "lookup-proves" in broken:
-        early = "closed as not happened while a request could still arrive" if s.past < s.fence - 1 else ""
-        yield (
-            "look-up finds nothing, operator closes: it did not happen",
-            s._replace(call="refused", permit="void", bad=s.bad or early),
-        )
-        if s.retries == 0 and not s.cancel:
-            holds = not (s.expired or s.strict or s.changed)
-            yield (
-                "look-up finds nothing, operator retries with the same key",
-                s._replace(
-                    retries=1, call="waiting", permit="ready" if holds else "none", approved=s.approved and holds
-                ),
-            )
+        early = "believed that nothing happened while a request could still arrive" if s.past < s.fence - 1 else ""
+        yield "look-up finds nothing", s._replace(left=True, bad=s.bad or early)
 
 
 def _worker(s: Model, number: int, broken: frozenset[str]) -> Iterator[Step]:
@@ -144,70 +194,79 @@ def _worker(s: Model, number: int, broken: frozenset[str]) -> Iterator[Step]:
     def free(label: str, **changes: object) -> Step:
         return put(label, "idle", 0, lease=False, holder=-1, **changes)
 
-    if pc == "idle" and s.call == "waiting" and s.permit == "ready" and not s.lease and s.fence <= MOST_CLAIMS:
-        yield put("claims", "claimed", s.fence + 1, fence=s.fence + 1, lease=True, holder=number)
+    # Two workers are alike: the second one's name is used while the first one holds something.
+    named = number == 0 or s.w0[0] != "idle"
+    found = named and s.call == "waiting" and s.ready and not s.lease and s.fence <= MOST_CLAIMS
+    if pc == "idle" and found and (not s.stop or "stop-at-claim" in broken):
+        bad = "claimed while a stop was in force" if s.stop else ""
+        yield put("claims", "claimed", s.fence + 1, fence=s.fence + 1, lease=True, holder=number, bad=s.bad or bad)
     if pc == "claimed":
         yield from _redeem(s, mine, broken, put, free)
     if pc == "started":  # last look at fence and deadline; the process can be stopped right after it
-        yield put("checks before sending", "checked" if mine else "idle")
+        yield put("checks before sending", "checked") if mine else put("is too late to send", "idle", 0)
     if pc == "checked":
         overdue = fence <= s.past  # armed before the check: the kernel ends the process at the deadline
         if not overdue or "kernel-timer" in broken:
             yield put("sends", "sent", effects=s.effects + 1)
         if mine and s.call == "started":
-            yield free("cannot connect, records failed before effect", call="refused", permit="void")
+            yield free("is refused by the target, records it", call="refused")
             if not s.cancel:
-                yield free("cannot connect, backs off", call="waiting", permit="ready")
+                yield free("is turned away before any effect, backs off", call="waiting", permit="ready", ready=True)
         else:
-            yield put("cannot connect, too late to record", "idle", 0)
+            yield put("is turned away, too late to record", "idle", 0)
     if pc == "sent":
         if mine and s.call == "started":
             yield free("records success", call="succeeded")
             if "proven-before-effect" in broken and not s.cancel:
-                yield free("gets no answer, backs off", call="waiting", permit="ready")
+                yield free("gets no answer, backs off", call="waiting", permit="ready", ready=True)
         else:
-            yield put("is late, kept as evidence", "idle", 0, late=1)
+            yield put("is late, kept as evidence", "idle", 0)
     if pc != "idle":
         yield put("killed", "idle", 0)
     if "redeem-once" in broken and s.call == "started" and s.permit == "ready" and not s.lease:
-        yield "another worker finds the permit ready", s._replace(call="waiting")
+        yield "another worker finds the permit ready", s._replace(call="waiting", ready=True)
 
 
 def _redeem(
     s: Model, mine: bool, broken: frozenset[str], put: Callable[..., Step], free: Callable[..., Step]
 ) -> Iterator[Step]:
-    if not mine or s.call != "waiting" or s.permit != "ready":
+    if not mine or s.call != "waiting":
         yield put("loses its claim", "idle", 0)
         return
-    stale = (
-        (s.expired and "expiry-at-dispatch" not in broken)
-        or (s.strict and "policy-at-dispatch" not in broken)
-        or (s.changed and "state-at-dispatch" not in broken)
-    )
-    if stale or s.cancel:
-        yield free("re-check refuses, permit void", call="expired" if s.expired else "refused", permit="void")
-        if s.rounds == 0 and not s.cancel:
-            # Judged anew by today's policy and on today's state, with a void time of its own.
-            kept = "round-voids-votes" in broken and s.approved
-            yield free(
-                "re-check opens a new round",
-                permit="ready" if kept else "none",
-                approved=False,
-                rounds=1,
-                expired=False,
-                strict=False,
-                changed=False,
-            )
+    if s.stop and "stop-at-redeem" not in broken:
+        yield free("finds a stop, gives back")
+        return
+    if s.permit == "none":  # taken back since the run took it up
+        yield free("finds that it is asked anew", ready=False)
+        return
+    if s.permit == "void" or (s.expired and "expiry-at-dispatch" not in broken):
+        yield free("re-check finds it expired", call="expired", permit="void", ready=False, outbox=False)
+        return
+    if s.policy == "denies" and "policy-at-dispatch" not in broken:
+        yield free("re-check refuses", call="refused", permit="void", ready=False, outbox=False)
+        return
+    stricter = s.policy == "stricter" and "policy-at-dispatch" not in broken
+    if stricter or (s.changed and "state-at-dispatch" not in broken):
+        # Judged by today's policy and on today's state; the void time stays what it was.
+        kept = "round-voids-votes" in broken and s.approved
+        yield free(
+            "re-check opens a new round",
+            permit="ready" if kept else "none", ready=kept, approved=False, rounds=s.rounds + 1,
+            policy="same", changed=False,
+        )  # fmt: skip
         return
     bad = s.bad
     if not s.approved:
         bad = bad or "dispatched without an approval"
-    elif s.expired or s.strict or s.changed:
+    elif s.expired or s.policy != "same" or s.changed:
         bad = bad or "dispatched on a stale approval"
+    elif s.stop:
+        bad = bad or "dispatched while a stop was in force"
     yield put(
         "redeems, started",
         "started",
         call="started",
+        ready=False,
         permit="ready" if "redeem-once" in broken else "redeemed",
         bad=bad,
     )
@@ -221,67 +280,13 @@ def faults(s: Model) -> Iterator[str]:
         yield "duplicate effect"
     if s.effects and s.call in NO_EFFECT:
         yield f"the effect happened but the call reads {s.call}"
-    if s.effects and not s.approved and not s.retries:
+    if s.effects and not s.approved:
         yield "effect without approval"
 
 
-Parents = dict[Model, tuple[Model, str] | None]
+def word(s: Model) -> str | None:
+    """How the call has ended."""
+    return s.call if s.call in FINAL else None
 
 
-def explore(broken: frozenset[str] = frozenset(), first_only: bool = False) -> tuple[Parents, dict[str, Model], int]:
-    """Every reachable state with the step that led to it, every broken invariant with its first state, dead ends.
-
-    With `first_only` it stops at the first broken invariant; breadth first, so its history is a shortest one.
-    """
-    parents: Parents = {START: None}
-    queue = deque([START])
-    found: dict[str, Model] = {}
-    dead = 0
-    while queue and not (found and first_only):
-        s = queue.popleft()
-        nexts = steps(s, broken)
-        if not nexts and s.call not in FINAL:
-            dead += 1
-        for label, after in nexts:
-            if s.call in FINAL and after.call != s.call:
-                found.setdefault(f"final {s.call} became {after.call}", after)
-            if after in parents:
-                continue
-            parents[after] = (s, label)
-            broken_here = list(faults(after))
-            for fault in broken_here:
-                found.setdefault(fault, after)
-            if not broken_here:
-                queue.append(after)
-    return parents, found, dead
-
-
-def history(parents: Parents, s: Model) -> list[str]:
-    """The labels that lead to `s`."""
-    labels = []
-    step = parents[s]
-    while step is not None:
-        s, label = step
-        labels.append(label)
-        step = parents[s]
-    return labels[::-1]
-
-
-def main(arguments: list[str]) -> int:
-    """The command line."""
-    if arguments == ["--all"]:
-        for name in BREAKS:
-            _, found, _ = explore(frozenset([name]))
-            print(f"without {name:20s} {'breaks: ' + '; '.join(found) if found else 'BREAKS NOTHING'}")
-        return 0
-    parents, found, dead = explore(frozenset(arguments[1:]))
-    print(f"{len(parents)} states, {dead} dead ends, {len(found)} broken invariants")
-    for fault, s in found.items():
-        print(f"\nBROKEN: {fault}")
-        for number, label in enumerate(history(parents, s), 1):
-            print(f"  {number:2d} {label}")
-    return bool(found)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+MACHINE = Machine("call", (START,), steps, faults, word, BREAKS)

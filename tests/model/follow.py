@@ -68,8 +68,7 @@ def reconciled(how: str, s: Model, **body: Any) -> Kind:
     return E.OUTCOME_RECONCILED, CALL | {"outcome": how, "by": "ola", "conclusive": s.past >= s.fence - 1} | body
 
 
-def refused(s: Model) -> Kind:
-    final = "expired" if s.expired else "refused"
+def refused(final: str) -> Kind:
     return E.CALL_REFUSED, CALL | {"code": "STALE", "message": "It changed.", "final": final}
 
 
@@ -80,12 +79,16 @@ def follow(state: State, s: Model, label: str) -> State:
         return _worker(state, s, (s.w0 if worker == "w0" else s.w1)[1], verb)
     if label == "proposed":
         return tell(state, *held(state))
-    if label == "approve":
-        return tell(state, *resolved(state, "granted"))
+    if label == "the run takes up the grant":
+        # One that is ready already has nothing to move: the service consumes the row without an event.
+        return state if s.ready else tell(state, *resolved(state, "granted"))
     if label == "reject":
         return tell(state, *resolved(state, "rejected"))
     if label == "sweep marks expired":
-        return tell(state, *resolved(state, "expired"))
+        later = s.ready and s.permit == "ready" and not s.outbox
+        return state if later else tell(state, *resolved(state, "expired"))
+    if label == "sweep tells of what is held back":
+        return tell(state, *refused("expired")) if s.permit == "void" else tell(state, *held(state))
     if label == "agent withdraws":
         return tell(state, E.CALL_WITHDRAWN, CALL)
     if label == "cancel":
@@ -95,15 +98,20 @@ def follow(state: State, s: Model, label: str) -> State:
         return tell(state, E.OUTCOME_UNKNOWN, CALL | lost)
     if label == "look-up finds the effect":
         return tell(state, *reconciled("happened", s))
-    if label == "look-up finds nothing, operator closes: it did not happen":
+    if label == "operator: it did not happen":
         return tell(state, *reconciled("did_not_happen", s))
-    if label == "look-up finds nothing, operator retries with the same key":
-        void = s.expired or s.strict or s.changed
-        state = tell(state, *reconciled("retry", s, approval="void" if void else "holds"))
-        return tell(state, *held(state)) if void else state
+    if label == "operator: send it again":
+        state = tell(state, *reconciled("retry", s, approval="void" if s.expired else "holds"))
+        return tell(state, *held(state)) if s.expired else state
     assert label in {
+        "approve",
+        "the approval is taken back",
+        "a stop is set",
+        "the stop is lifted",
+        "look-up finds nothing",
         "clock passes the void time",
-        "policy is tightened or a right is revoked",
+        "policy asks for more",
+        "policy denies or a right is revoked",
         "the target's record changes",
         "lease ends",
         "the old request's deadline passes",
@@ -116,22 +124,24 @@ def _worker(state: State, s: Model, fence: int, verb: str) -> State:
         return tell(state, *started(state, fence))
     if verb == "records success":
         return tell(state, *succeeded(state, fence))
-    if verb == "is late, kept as evidence":
+    if verb in ("is late, kept as evidence", "is too late to send", "is turned away, too late to record"):
         return tell(state, E.LATE_RESULT_KEPT, CALL | {"fence": fence, "outcome": "succeeded"})
-    if verb == "cannot connect, records failed before effect":
+    if verb == "is refused by the target, records it":
         return tell(state, *not_sent(state, fence, retry_at=None))
-    if verb == "cannot connect, backs off":
+    if verb == "is turned away before any effect, backs off":
         return tell(tell(state, *not_sent(state, fence, retry_at=AT)), E.TIMER_DUE, CALL)
-    if verb == "re-check refuses, permit void":
-        return tell(state, *refused(s))
-    if verb == "re-check opens a new round":
+    if verb == "re-check finds it expired":
+        return tell(state, *refused("expired"))
+    if verb == "re-check refuses":
+        return tell(state, *refused("refused"))
+    if verb in ("re-check opens a new round", "finds that it is asked anew"):
         return tell(state, *held(state))
     assert verb in {
         "claims",
         "loses its claim",
+        "finds a stop, gives back",
         "checks before sending",
         "sends",
-        "cannot connect, too late to record",
         "killed",
     }
     return state
@@ -140,7 +150,7 @@ def _worker(state: State, s: Model, fence: int, verb: str) -> State:
 def expected(s: Model) -> set[CallState]:
     """Where the reducer's call stands when the model stands at `s`."""
     if s.call == "waiting":
-        return {CallState.READY if s.permit == "ready" else CallState.WAITING}
+        return {CallState.READY if s.ready else CallState.WAITING}
     if s.call == "refused":
         return {CallState.REFUSED, CallState.FAILED}
     return {CallState(s.call)}

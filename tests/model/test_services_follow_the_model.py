@@ -1,0 +1,52 @@
+"""The real services go where the models go, label by label: every history up to a length, longer ones of fewer labels.
+
+How it is done, and what of it is not as in production, stands in `driving`.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+
+from tests.model.book import Book
+from tests.model.drive_call import CANCEL, PEOPLE, STOPS, WORLD, CallDriver
+from tests.model.drive_contention import ContentionDriver
+from tests.model.driving import SESSION_CLOCK, Stage, Walk
+from tests.support.target import Target
+
+
+@pytest.fixture
+def stage(committed_db: str, owner_sql) -> Iterator[Stage]:
+    """A tenant in a database whose clock is this session's."""
+    owner_sql(SESSION_CLOCK)
+    book = Book()
+    with Target(book) as target:
+        yield Stage.build(book, target.host)
+    connection.close()
+
+
+PAUSES = frozenset({"pause", "resume", "cancel"})
+EVERYTHING: frozenset[str] = frozenset()
+
+
+@pytest.mark.parametrize(
+    ("without", "plain", "length"),
+    [
+        pytest.param(EVERYTHING, 4, 5, id="everything"),
+        pytest.param(WORLD | STOPS | PEOPLE | CANCEL, 8, 14, id="workers, crashes, operators"),
+        pytest.param(WORLD | STOPS | PEOPLE, 5, 11, id="and cancel"),
+        pytest.param(WORLD | PEOPLE | CANCEL, 5, 11, id="and stops"),
+        pytest.param(WORLD | STOPS | CANCEL, 5, 10, id="and people who change their minds"),
+        pytest.param(STOPS | PEOPLE | CANCEL, 4, 8, id="and a world that changes"),
+    ],
+)
+def test_the_services_go_through_the_histories_of_a_call(stage, without, plain, length):
+    walk = Walk(CallDriver(stage), plain, length, without)
+    walk.run()
+    print(walk.figures)
+
+
+def test_the_services_go_through_the_histories_of_two_calls_on_one_record(stage):
+    walk = Walk(ContentionDriver(stage), 3, 8, PAUSES)
+    walk.run()
+    print(walk.figures)

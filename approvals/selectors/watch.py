@@ -1,33 +1,27 @@
-"""Has anything changed? One cheap query each, asked every few seconds for every open page; the answer is compared with
-the one before. Only another answer is worth the reading that makes a page or a list."""
+"""Has anything changed? One query each for everything that a process has pages open of; the answer is compared with the
+one before. Only another answer is worth the reading that makes a page or a list."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Min, Q, Sum
+from django.db.models import Count, Min, Sum
 
-from approvals.selectors.standing import WAITING, visible_proposals, with_standing
-from audit.core.actor import Actor
-from audit.core.refusal import NotFound
-
-type Token = tuple[int, int, datetime | None]
+from approvals.models import Proposal
+from approvals.selectors.standing import WAITING, with_standing
 
 
-def proposal_token(actor: Actor, proposal_id: UUID) -> tuple[int, str]:
-    """The proposal's version and its standing of this instant, which a deadline changes too. Raises NotFound."""
-    found: Any = with_standing(visible_proposals(actor)).only("version").filter(pk=proposal_id).first()
-    if found is None:
-        raise NotFound
-    return found.version, found.standing  # the latter is annotated
+def proposal_tokens(ids: Collection[UUID]) -> Mapping[UUID, tuple[int, str]]:
+    """Of each proposal its version and its standing of this instant, which a deadline changes too."""
+    found = with_standing(Proposal.objects.filter(pk__in=ids)).values_list("pk", "version", "standing")
+    return {pk: (version, standing) for pk, version, standing in found}
 
 
-def list_token(actor: Actor, shown: Sequence[UUID]) -> Token:
-    """Another value whenever a proposal comes to wait, stops waiting or changes while it does, and whenever one of
-    `shown` changes: how many wait, the sum of the versions (they only rise), and the next deadline."""
-    watched = visible_proposals(actor).filter(Q(status="pending") | Q(pk__in=shown))
-    told = watched.aggregate(
+def list_tokens(tenant_ids: Collection[UUID]) -> Mapping[UUID, tuple[int, int, datetime | None]]:
+    """Of each tenant another value whenever a proposal comes to wait, stops waiting or changes while it does: how many
+    wait, the sum of the versions (they only rise), and the next deadline."""
+    pending = Proposal.objects.filter(tenant_id__in=tenant_ids, status="pending").order_by().values("tenant_id")
+    told = pending.annotate(
         waiting=Count("pk", filter=WAITING), versions=Sum("version", default=0), next=Min("expires_at", filter=WAITING)
     )
-    return told["waiting"], told["versions"], told["next"]
+    return {row["tenant_id"]: (row["waiting"], row["versions"], row["next"]) for row in told}

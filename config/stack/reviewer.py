@@ -80,12 +80,12 @@ class Reviewer:
     def open_inbox(self) -> Page:
         """The inbox with its socket; it says that it has no row yet and is told what comes."""
         html = self.get("/")
-        hello = {"view": _data(html, "view"), "q": "", "since": _data(html, "now"), "rows": {}}
+        hello = {"view": data_of(html, "view"), "q": "", "since": data_of(html, "now"), "rows": {}}
         return Page(self._socket("/ws/inbox/"), hello)
 
     def open_run(self, run_id: str) -> Page:
         """A run's page with its socket, from the last event that the page holds."""
-        return Page(self._socket(f"/ws/runs/{run_id}/"), {"after": int(_data(self.get(f"/runs/{run_id}/"), "last"))})
+        return Page(self._socket(f"/ws/runs/{run_id}/"), {"after": int(data_of(self.get(f"/runs/{run_id}/"), "last"))})
 
     def decide(self, proposal_id: str, verdict: str, digest: str, reason: str = "") -> dict[str, Any]:
         """The click. `digest` is what the page showed."""
@@ -114,8 +114,8 @@ def _field(html: str, name: str) -> str:
     return _one(rf'name="{name}"\s+value="([^"]+)"', html, f"the field {name}")
 
 
-def _data(html: str, name: str) -> str:
-    """The value of the first data-<name> attribute."""
+def data_of(html: str, name: str) -> str:
+    """The value of the first attribute data-<name> of a page."""
     return _one(rf'data-{name}="([^"]*)"', html, f"data-{name}")
 
 

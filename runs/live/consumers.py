@@ -12,14 +12,14 @@ from django.utils import timezone
 
 from access.web.sessions import Person
 from approvals.selectors.proposals import LIVE_ROWS, VIEWS
-from approvals.selectors.watch import list_token, proposal_token
 from approvals.services.proposal import proposal_refresh_ask
 from approvals.services.showing import proposal_show
 from approvals.web.shown import proposal_changed
 from approvals.web.strips import ListHas, inbox_changed
 from runs.live import hub
 from runs.live.page import LivePage, Push
-from runs.selectors.pages import RunsHas, run_changed, runs_changed, runs_token
+from runs.selectors.pages import RunsHas, run_changed, runs_changed
+from runs.selectors.stops import stops_banner_of_proposal
 
 WISH_SECONDS = 30.0
 """How old a target's state may grow before an open page wishes to see it anew."""
@@ -81,19 +81,15 @@ class ProposalPage(LivePage):
                 long_texts=shown.long_count,
                 readable=shown.content is not None,
             )
-        return Push(_rendered("approvals/proposal.html#news", person, shown=shown), shown.state)
+        stopped = stops_banner_of_proposal(person.actor, self.proposal_id)
+        return Push(_rendered("approvals/proposal.html#news", person, shown=shown, stopped=stopped), shown.state)
 
-    def token(self, person: Person, has: str | None) -> Any:
-        if has is not None:
-            self._keep_fresh(person)
-        return proposal_token(person.actor, self.proposal_id)
-
-    def _keep_fresh(self, person: Person) -> None:
+    def attend(self) -> None:
         """While somebody looks, the target's state is read anew every so often; opening the page wished it first."""
         at = monotonic()
-        if at - self.wished_at >= WISH_SECONDS:
+        if self.person is not None and at - self.wished_at >= WISH_SECONDS:
             self.wished_at = at
-            proposal_refresh_ask(actor=person.actor, proposal_id=self.proposal_id)
+            proposal_refresh_ask(actor=self.person.actor, proposal_id=self.proposal_id)
 
 
 class InboxPage(LivePage):
@@ -109,9 +105,6 @@ class InboxPage(LivePage):
         if view not in VIEWS:
             raise ValueError("no such view")
         return ListHas(view, q, rows, whole=bool(hello.get("whole", True)))
-
-    def token(self, person: Person, has: ListHas | None) -> Any:
-        return has and list_token(person.actor, list(has.rows))
 
     def look(self, person: Person, has: ListHas | None) -> Push | None:
         found = inbox_changed(person.actor, has) if has is not None else None
@@ -135,9 +128,6 @@ class RunsPage(LivePage):
         if since.tzinfo is None:
             raise ValueError("a time has a zone")
         return RunsHas(state, q, rows, since)
-
-    def token(self, person: Person, has: RunsHas | None) -> Any:
-        return runs_token(person.actor)
 
     def look(self, person: Person, has: RunsHas | None) -> Push | None:
         found = runs_changed(person.actor, has) if has is not None else None

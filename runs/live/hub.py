@@ -13,8 +13,9 @@ import asyncio
 import logging
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -56,7 +57,57 @@ async def wait[T](keys: Sequence[Key], predicate: Callable[[], T | None], timeou
     before this waits on. It is asked at once, after every hint on one of `keys`, at least every 3 s, and once more at
     the end. What it raises is raised here.
     """
-    return await _hub().wait(keys, predicate, timeout)
+    loop = asyncio.get_running_loop()
+    until = loop.time() + timeout
+    with listening(keys) as waiter:
+        while True:
+            waiter.clear()
+            read_at = loop.time()
+            found = await read(predicate)
+            took, left = loop.time() - read_at, until - loop.time()
+            if found is not None or left <= 0 or _ended:
+                return found
+            if await woken(waiter, min(left, REREAD_SECONDS)):
+                rest = read_at + took + rest_after(took) - loop.time()
+                await asyncio.sleep(min(max(rest, 0), max(until - loop.time(), 0)))
+
+
+def rest_after(took: float) -> float:
+    """Seconds to rest behind a reading that took so long: a burst of hints costs at most half the time of a reader,
+    however quick the readings are, and less under load."""
+    return min(max(took, SHORTEST_REST), LONGEST_REST)
+
+
+@contextmanager
+def listening(keys: Sequence[Key]) -> Iterator[asyncio.Event]:
+    """An event that is set by every hint on one of `keys`, until the block ends."""
+    event = asyncio.Event()
+    hub = _hub()
+    hub.add(keys, event)
+    try:
+        yield event
+    finally:
+        hub.remove(keys, event)
+
+
+async def woken(event: asyncio.Event, seconds: float) -> bool:
+    """Whether a hint came within so many seconds."""
+    try:
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
+async def read[T](reading: Callable[[], T]) -> T:
+    """What `reading` returns, from a thread of the hub's small pool; its database connection is given back."""
+    return await asyncio.get_running_loop().run_in_executor(_readers, partial(_read, reading))
+
+
+def wake(key: Key) -> None:
+    """As if a hint on `key` had come."""
+    _hub().wake(key)
 
 
 def waiting() -> int:
@@ -83,42 +134,29 @@ class Hub:
         """How many waiters there are."""
         return len({id(event) for events in self._waiters.values() for event in events})
 
-    async def wait[T](self, keys: Sequence[Key], predicate: Callable[[], T | None], timeout: float) -> T | None:
-        """See `wait` of this module."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + timeout
-        event = asyncio.Event()
+    def add(self, keys: Sequence[Key], event: asyncio.Event) -> None:
+        """Set `event` at every hint on one of `keys`."""
         for key in keys:
             self._waiters[key].add(event)
         if self._listener is None or self._listener.done():
-            self._listener = loop.create_task(self._listen(), name="hub")
-        try:
-            while True:
-                event.clear()
-                read_at = loop.time()
-                found: T | None = await loop.run_in_executor(_readers, partial(_read, predicate))
-                took = loop.time() - read_at
-                left = until - loop.time()
-                if found is not None or left <= 0 or _ended:
-                    return found
-                try:
-                    async with asyncio.timeout(min(left, REREAD_SECONDS)):
-                        await event.wait()
-                except TimeoutError:
-                    continue
-                # A burst costs at most half the time of a reader, however quick the reads are, and less under load.
-                rest = read_at + took + min(max(took, SHORTEST_REST), LONGEST_REST) - loop.time()
-                await asyncio.sleep(min(max(rest, 0), max(until - loop.time(), 0)))
-        finally:
-            for key in keys:
-                self._waiters[key].discard(event)
-                if not self._waiters[key]:
-                    del self._waiters[key]
+            self._listener = asyncio.get_running_loop().create_task(self._listen(), name="hub")
+
+    def remove(self, keys: Sequence[Key], event: asyncio.Event) -> None:
+        """The end of `add`."""
+        for key in keys:
+            self._waiters[key].discard(event)
+            if not self._waiters[key]:
+                del self._waiters[key]
+
+    def wake(self, key: Key) -> None:
+        """Set what waits for `key`."""
+        for event in self._waiters.get(key, ()):
+            event.set()
 
     def wake_all(self) -> None:
         """Set everything that waits."""
         for key in list(self._waiters):
-            self._wake(key)
+            self.wake(key)
 
     async def _listen(self) -> None:
         told = False
@@ -140,20 +178,16 @@ class Hub:
             await layer.group_add(HUB_GROUP, channel)
         # Whatever was said before the subscription stood has been missed: read once more.
         for key in list(self._waiters):
-            self._wake(key)
+            self.wake(key)
         while True:
             message: dict[str, Any] = await layer.receive(channel)
             kind = str(message.get("kind"))
-            self._wake((kind, str(message.get("id"))))
-            self._wake((f"{kind}*", str(message.get("tenant"))))
-
-    def _wake(self, key: Key) -> None:
-        for event in self._waiters.get(key, ()):
-            event.set()
+            self.wake((kind, str(message.get("id"))))
+            self.wake((f"{kind}*", str(message.get("tenant"))))
 
 
-def _read[T](predicate: Callable[[], T | None]) -> T | None:
+def _read[T](reading: Callable[[], T]) -> T:
     try:
-        return predicate()
+        return reading()
     finally:
         connections.close_all()

@@ -1,15 +1,16 @@
 """What all live pages share. A message says "look", the rows say what is.
 
-Every socket is one loop: wait for a hint (or three seconds), read, send what the page does not have yet. The reading is
-the hub's, in its own small pool, so a socket holds no connection while it waits and a slow client holds nobody up.
-Origin and rights are looked at when it opens and the rights again at every reading, pushed or not: a person who was
-signed out, deactivated or moved to another organisation loses the socket within seconds (S17). A foreign id closes
-exactly like an unknown one (S62).
+Every socket is one loop: wait for a hint, read, send what the page does not have yet. What no hint tells of, the pulse
+finds on behalf of all pages (pulse.py). The reading is the hub's, in its own small pool, so a socket holds no
+connection while it waits and a slow client holds nobody up. Origin and rights are looked at when it opens and the
+rights again at every reading, and behind it when something is sent: a person who was signed out, deactivated or moved
+to another organisation loses the socket within seconds (S17). A foreign id closes exactly like an unknown one (S62).
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping
+import random
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -19,11 +20,13 @@ from urllib.parse import urlsplit
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 
+from access.selectors.stamps import Sitting, stamps_of
 from access.web.sessions import Person, person_of_key
 from audit.core.jsondoor import open_json_object
 from audit.core.refusal import Forbidden, NotFound, Refusal
 from audit.store.clock import now
 from runs.live import hub
+from runs.live.pulse import pulse, rights_key
 
 log = logging.getLogger(__name__)
 
@@ -34,8 +37,9 @@ FAILED = 1011
 
 BEAT_SECONDS = 20.0
 """After so long without news a beat tells the page that the line is alive, and what time it is here."""
-FULL_SECONDS = 15.0
-"""At least so often everything is read although the token is the same: other people's rights stand in no token."""
+FULL_SECONDS = 60.0
+"""About so often everything is read although nothing called for it: other people's rights, for example, stand in no
+token of the pulse."""
 HELLO_LIMIT = 65_536
 """Bytes of a page's message; a list of a thousand rows with their versions fits."""
 
@@ -64,18 +68,16 @@ class LivePage(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         self.session_key: str = self.scope["cookies"].get(settings.SESSION_COOKIE_NAME, "")
-        self.tenant_id = ""
+        self.person: Person | None = None
+        self.stamp: str | None = None
         self.following: asyncio.Task[None] | None = None
-        # What the last reading that found nothing new was asked by, and when.
-        self.quiet: Any = None
-        self.quiet_at = 0.0
         if not _same_site(self.scope):
             await self.close()
             return
         await self.accept()
         # The hellos that come meanwhile wait: what a list follows depends on the tenant that this look finds.
         try:
-            found = await hub.wait([], partial(self._look, None), timeout=0)
+            found = await hub.read(partial(self._look, None, self._own_stamp))
         except Exception:
             await self._fail()
             return
@@ -105,22 +107,38 @@ class LivePage(AsyncWebsocketConsumer):
         self.following = asyncio.get_running_loop().create_task(self._follow(has))
 
     async def _follow(self, has: Any) -> None:
+        look = pulse()
+        loop = asyncio.get_running_loop()
+        spoke_at, full_at = loop.time(), loop.time() + _full_seconds()
         try:
-            while True:
-                found: Push | Close | None = await hub.wait(self.keys(), partial(self._look, has), timeout=BEAT_SECONDS)
-                if isinstance(found, Close):
-                    await self.close(code=found.code)
-                    return
-                if found is None:
-                    found = Push(await hub.wait([], _beat, timeout=0) or "", has)
-                has = found.has
-                try:
-                    await self.send(text_data=found.html)
-                except OSError:
-                    return  # the page went away while it was being told; its disconnect follows
-                await asyncio.sleep(self.rest_seconds)
+            with (
+                hub.listening([*self.keys(), rights_key(self.session_key)]) as waiter,
+                look.following(self.keys(), self.sitting),
+            ):
+                # The first look asks for itself, so that many pages that open do not each read for all.
+                stamp: Callable[[], str | None] = self._own_stamp
+                while True:
+                    waiter.clear()
+                    began = loop.time()
+                    found = await hub.read(partial(self._look, has, stamp))
+                    if isinstance(found, Close):
+                        await self.close(code=found.code)
+                        return
+                    if found is not None:
+                        has, spoke_at = found.has, loop.time()
+                        await self.send(text_data=found.html)
+                    await asyncio.sleep(self.rest_seconds if found is not None else hub.rest_after(loop.time() - began))
+                    while not await hub.woken(waiter, min(spoke_at + BEAT_SECONDS, full_at) - loop.time()):
+                        if loop.time() >= full_at:
+                            full_at = loop.time() + _full_seconds()
+                            break
+                        spoke_at = loop.time()
+                        await self.send(text_data=await hub.read(self._beat))
+                    stamp = partial(look.rights.stamp, self.session_key, monotonic())
         except asyncio.CancelledError:
             raise
+        except OSError:
+            return  # the page went away while it was being told; its disconnect follows
         except Exception:
             await self._fail()
 
@@ -129,26 +147,55 @@ class LivePage(AsyncWebsocketConsumer):
         log.exception("A live page could not be read.")
         await self.close(code=FAILED)
 
-    def _look(self, has: Any) -> Push | Close | None:
-        """One reading, in a thread of the hub."""
-        person = person_of_key(self.session_key)
-        if person is None or self.tenant_id not in ("", person.actor.tenant_id):
+    @property
+    def tenant_id(self) -> str:
+        """The organisation that the page is of, "" before the first look."""
+        return self.person.actor.tenant_id if self.person else ""
+
+    @property
+    def sitting(self) -> Sitting:
+        """Whose rights the pulse looks after."""
+        return Sitting(self.session_key, self.person.actor.id if self.person else "", self.tenant_id)
+
+    def _look(self, has: Any, stamp: Callable[[], str | None]) -> Push | Close | None:
+        """One reading, in a thread of the hub. `stamp` gives the stamp of the session's rights."""
+        person = self._person(stamp)
+        if person is None:
             return Close(SIGNED_OUT)
-        self.tenant_id = person.actor.tenant_id
         try:
-            at, asked = monotonic(), (person, has, self.token(person, has))
-            if asked == self.quiet and at - self.quiet_at < FULL_SECONDS:
-                return None
             found = self.look(person, has)
         except (NotFound, Forbidden):
             return Close(GONE)
-        if found is None:
-            self.quiet, self.quiet_at = asked, at
         # Rights once more, behind the rows: what was written after somebody lost them is not sent, however slow the
         # reading was.
-        if found is not None and person_of_key(self.session_key) != person:
-            return self._look(has)
+        if found is not None and self._own_stamp() != self.stamp:
+            return self._look(has, self._own_stamp)
         return found
+
+    def _person(self, stamp: Callable[[], str | None]) -> Person | None:
+        """Who the session belongs to; None: nobody, or somebody in another organisation."""
+        if self.person is not None and self.stamp is not None and stamp() == self.stamp:
+            return self.person
+        tenant_id = self.tenant_id
+        while True:
+            person = person_of_key(self.session_key)
+            if person is None or tenant_id not in ("", person.actor.tenant_id):
+                return None
+            self.person = person
+            self.stamp = self._own_stamp()
+            # The stamp must be of these very rights.
+            if person_of_key(self.session_key) == person:
+                return person
+
+    def _own_stamp(self) -> str | None:
+        return stamps_of([self.sitting]).get(self.session_key)
+
+    def _beat(self) -> str:
+        self.attend()
+        return f'<template data-beat data-now="{now().isoformat()}"></template>'
+
+    def attend(self) -> None:
+        """Called in a thread about every twenty seconds without news; for what a page wants while it is open."""
 
     def keys(self) -> list[hub.Key]:
         """The hints that concern this page."""
@@ -158,18 +205,14 @@ class LivePage(AsyncWebsocketConsumer):
         """What the page has, from its hello. ValueError, TypeError or KeyError for anything else."""
         raise NotImplementedError
 
-    def token(self, person: Person, has: Any) -> Any:
-        """Something cheap that is another one whenever `look` may find news; asked every three seconds for every open
-        page. Raises NotFound like `look`. Without one, every look reads everything."""
-        return object()
-
     def look(self, person: Person, has: Any) -> Push | None:
         """What the page lacks; None when it lacks nothing. `has` is None before the hello: then only rights count."""
         raise NotImplementedError
 
 
-def _beat() -> str:
-    return f'<template data-beat data-now="{now().isoformat()}"></template>'
+def _full_seconds() -> float:
+    # Spread, so that pages that were opened together do not read together.
+    return FULL_SECONDS * (0.75 + random.random() / 2)  # noqa: S311 - spreads reading, protects nothing
 
 
 def _same_site(scope: Mapping[str, Any]) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Count, Max
+from django.db.models import Count
 
 from audit.core.actor import Actor
 from audit.core.visible import as_line
@@ -31,6 +31,7 @@ from runs.selectors.runs import (
     timeline_of,
     visible_runs,
 )
+from runs.selectors.unresolved import unresolved_of
 
 WINDOW = 200
 """Events that a page shows at once and a push carries at most."""
@@ -50,8 +51,9 @@ class EventShown:
 
 @dataclass(frozen=True, slots=True)
 class CallShown:
-    """One call of the run's list of calls."""
+    """One call of the run's list of calls. `unresolved_id` is there if its outcome is or was unknown."""
 
+    unresolved_id: UUID | None
     call_id: str
     tool: str
     digest: str
@@ -158,11 +160,6 @@ def runs_listed(actor: Actor, *, state: str = "", q: str = "", cursor: str = "")
     return _listing(actor, page.rows, state, q, page.next)
 
 
-def runs_token(actor: Actor) -> datetime | None:
-    """When a run that the actor may see changed last: another one whenever a list of runs may have news."""
-    return visible_runs(actor).aggregate(last=Max("updated_at"))["last"]
-
-
 def runs_changed(actor: Actor, has: RunsHas) -> tuple[RunsListed, RunsHas] | None:
     """What a list lacks: its rows that changed, how many runs are new or came to this state; with what it has then.
     None: nothing."""
@@ -190,6 +187,7 @@ def run_shown(actor: Actor, run_id: UUID | str, *, after: int | None = None, bef
     may_cancel, why_no_cancel = _cancel(actor, detail.state)
     status = RunStatus(run.status)
     standing = run_standing(status, detail.counts)
+    looked_up = unresolved_of([call.id for call in detail.calls])
     shown = RunShown(
         run=run,
         now=now(),
@@ -200,7 +198,7 @@ def run_shown(actor: Actor, run_id: UUID | str, *, after: int | None = None, bef
         events=[_event(event) for event in reversed(events)],
         first=after + 1,
         last=last,
-        calls=[_call(call, detail.machines.get(call.call_id)) for call in detail.calls],
+        calls=[_call(call, detail.machines.get(call.call_id), looked_up) for call in detail.calls],
         counts=", ".join(f"{n} {state}" for state, n in detail.counts.items() if n and state != "in_flight"),
         unresolved=_unresolved(detail.counts),
         cancel_asked=detail.state.cancel_asked_at or detail.state.kill_asked_at or "",
@@ -248,10 +246,11 @@ def _event(row: EventRow) -> EventShown:
     return EventShown(row.seq, row.at, row.line, json.dumps(raw, indent=2, ensure_ascii=False))
 
 
-def _call(row: CallRow, machine: CallMachine | None) -> CallShown:
+def _call(row: CallRow, machine: CallMachine | None, looked_up: set[UUID]) -> CallShown:
     state = CallState(row.state)
     error = (row.answer or {}).get("error") or {}
     return CallShown(
+        unresolved_id=row.id if row.id in looked_up else None,
         call_id=row.call_id,
         tool=row.tool,
         digest=row.digest,

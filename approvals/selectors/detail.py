@@ -148,7 +148,7 @@ class Detail:
     `tampered` is "" or a sentence: the stored row is not the one that was made (S84), and `content` is None.
     `status_words` says in one sentence what the status means, who decided and when. `chain` names the agents, outermost
     first (A7), `prepared_by` the person who asked in the agent's place, if one did. `may_revoke`: it is approved, not
-    started, and this actor may take the approval back.
+    started, and this actor may take the approval back. `restored_at`: a backup was restored after it was asked.
     """
 
     id: UUID
@@ -180,6 +180,7 @@ class Detail:
     people: People
     afterwards: Afterwards
     may_revoke: bool
+    restored_at: datetime | None
 
 
 def detail_of(actor: Actor, proposal: Any) -> Detail:
@@ -230,7 +231,13 @@ def detail_of(actor: Actor, proposal: Any) -> Detail:
             detail=proposal.outcome_detail,
         ),
         may_revoke=_may_revoke(actor, proposal, current, permit),
+        restored_at=_if_older(proposal),
     )
+
+
+def _if_older(proposal: Any) -> datetime | None:
+    restored: datetime | None = proposal.restored_at
+    return restored if restored is not None and proposal.created_at < restored else None
 
 
 def _may_revoke(actor: Actor, proposal: Any, current: Sequence[Decision], permit: Permit | None) -> bool:
@@ -363,6 +370,8 @@ def _people(
 
 def _status_words(proposal: Any, current: Sequence[Decision], permit: Permit | None) -> str:
     standing = proposal.standing
+    if standing not in ("pending", "granted") and proposal.outcome == "succeeded":
+        return "It had happened before a backup of the database was restored; it was not executed again."
     last = current[-1] if current else None
     by = f" by {last.reviewer_name} at {_clock(last.at)}" if last is not None else ""
     if standing == "pending":

@@ -20,7 +20,15 @@ from approvals.core.present import money_text
 from approvals.models import Decision, Proposal
 from approvals.selectors.deciders import needs_words, requires_of
 from approvals.selectors.detail import Detail, detail_of
-from approvals.selectors.standing import WAITING, Intact, same_as, same_call, visible_proposals, with_standing
+from approvals.selectors.standing import (
+    WAITING,
+    Intact,
+    RestoredAt,
+    same_as,
+    same_call,
+    visible_proposals,
+    with_standing,
+)
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, Invalid, NotFound
 from audit.core.visible import as_line
@@ -154,7 +162,8 @@ def proposal_detail(actor: Actor, proposal_id: UUID) -> Detail:
     content.
     """
     found = with_standing(visible_proposals(actor)).select_related("tool_version")
-    proposal = found.annotate(same=same_call(), read_at=ClearanceNow()).filter(pk=proposal_id).first()
+    asked = found.annotate(same=same_call(), read_at=ClearanceNow(), restored_at=RestoredAt())
+    proposal = asked.filter(pk=proposal_id).first()
     if proposal is None:
         raise NotFound
     return detail_of(actor, proposal)

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db.models import (
     BooleanField,
     Case,
+    DateTimeField,
     Exists,
     F,
     Func,
@@ -47,6 +48,13 @@ def visible_proposals(actor: Actor) -> "QuerySet[Proposal, Any]":
     if actor.kind == "person" and not actor.roles:
         return found.none()
     return found
+
+
+class RestoredAt(Func):
+    """When the last restore of a backup was taken note of; NULL where there was none."""
+
+    template = "clearance_restored_at()"
+    output_field = DateTimeField()
 
 
 def with_standing(found: "QuerySet[Proposal, Any]") -> "QuerySet[Proposal, Any]":

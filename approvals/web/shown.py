@@ -182,6 +182,12 @@ def _notices(detail: Detail) -> list[Notice]:
             notices.append(Notice(tone="unsure", text=again))
         if effect.changed and held.opened_code != "STATE_CHANGED":
             notices.append(Notice(tone="unsure", text="The record changed since it was asked; the table shows both."))
+    if detail.restored_at is not None and detail.status == "pending":
+        told = (
+            f"A backup of the database was restored on {detail.restored_at:%d %b %Y at %H:%M} UTC, after this was asked. "
+            "Where the target can be asked whether it happened meanwhile, it is. Look at its state before you decide."
+        )
+        notices.append(Notice(tone="unsure", text=told))
     if detail.same is not None:
         notices.append(Notice(tone="wait", text=detail.same.words, href=detail.same.id))
     if detail.people.nobody:

@@ -33,6 +33,7 @@ _CLOSED = {
     "superseded": ("still", "Replaced by a revision"),
     "refused": ("bad", "Refused when judged again"),
 }
+_HAPPENED = ("good", "Had happened already")
 _FOUND_BY = {"look-up": " (found at the target)", "operator": " (recorded by {by} after the outcome was unknown)"}
 _GRANTED = {
     "": ("work", "Approved, about to run"),
@@ -54,7 +55,7 @@ def state_words(detail: Detail) -> tuple[str, str, str]:
     if detail.status == "granted":
         tone, word = _GRANTED.get(detail.afterwards.outcome, ("still", detail.afterwards.outcome))
         return tone, word, "approved" if detail.afterwards.outcome in ("", "started") else word.lower()
-    tone, word = _CLOSED.get(detail.status, ("still", detail.status))
+    tone, word = _HAPPENED if _had_happened(detail) else _CLOSED.get(detail.status, ("still", detail.status))
     return tone, word, detail.status
 
 
@@ -66,6 +67,10 @@ def steps(detail: Detail) -> list[Step]:
     after = detail.afterwards
     if detail.status == "granted":
         told += _carried_out(detail)
+    elif _had_happened(detail):
+        text = "A backup was restored since; the target shows it, its reference is"
+        code = str(after.detail.get("reference") or "")
+        told.append(Step(tone="good", word="Had happened already.", text=text, code=code, at=after.at))
     elif detail.status == "expired":
         told.append(Step(tone="bad", word="Expired.", text="Nothing ran.", at=detail.expires_at))
     elif detail.status != "rejected":
@@ -88,6 +93,8 @@ def closed_words(detail: Detail) -> tuple[str, datetime | None, str]:
         return _by("Approved", last), last.at if last else None, _now_what(detail)
     if detail.status == "rejected":
         return _by("Rejected", last), last.at if last else None, ". Nothing ran, and the agent was told why."
+    if _had_happened(detail):
+        return "The target shows that it had happened before a backup was restored, found at", detail.afterwards.at, "."
     if detail.status == "expired":
         late = ", approved but not carried out in time" if votes else " and nobody had decided"
         return (
@@ -103,6 +110,11 @@ def closed_words(detail: Detail) -> tuple[str, datetime | None, str]:
     }
     start = words.get(detail.status, detail.status)
     return (f"{start}, at", detail.decided_at, ".") if detail.decided_at else (f"{start}.", None, "")
+
+
+def _had_happened(detail: Detail) -> bool:
+    """Closed, and found at the target after a restore: "nothing ran" would be untrue."""
+    return detail.status not in ("pending", "granted") and detail.afterwards.outcome == "succeeded"
 
 
 def _by(verb: str, vote: VoteRow | None) -> str:
@@ -122,8 +134,9 @@ def _vote(vote: VoteRow) -> Step:
 
 def _carried_out(detail: Detail) -> list[Step]:
     after = detail.afterwards
-    if after.permit == "void":
-        return [Step(tone="bad", word="Approval taken back.", text="Nothing runs on it.")]
+    if after.permit == "void" and not after.outcome:
+        text = "A backup was restored since. The target is asked whether it happened; if not, people are asked anew."
+        return [Step(tone="unsure", word="Approval void.", text=text)]
     if after.outcome == "" and after.redeemed_at is None:
         return [Step(tone="work", word="Next:", text="everything is checked once more, then it runs.")]
     told = []

@@ -223,6 +223,8 @@ def _state(row: SummaryRow) -> tuple[str, str]:
         return "bad", "cannot be trusted"
     if row.status == "pending":
         return "wait", f"waiting for {row.needs}"
+    if row.status not in ("pending", "granted") and row.outcome == "succeeded":
+        return "good", "had happened already"
     tone, word = (
         _OUTCOME.get(row.outcome, ("still", row.outcome))
         if row.status == "granted"

@@ -121,7 +121,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def _page_of(request: HttpRequest) -> str:
     """The page that a posted address belongs to: /proposals/<id>/decide/ → /proposals/<id>/."""
-    for verb in ("decide/", "cancel/"):
+    for verb in ("decide/", "cancel/", "ask/"):
         if request.path.endswith("/" + verb):
             return request.path.removesuffix(verb)
     return "/"

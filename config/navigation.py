@@ -13,6 +13,7 @@ from approvals.selectors.proposals import inbox_counts
 from audit.core.actor import Actor
 from runs.selectors.pages import open_count
 from runs.selectors.stops import stopped_count
+from runs.selectors.unresolved import unresolved_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,17 @@ PLACES: tuple[Place, ...] = (
         live="mine",
     ),
     Place(key="runs", name="runs", word="Runs", group="", count=open_count, count_words="open"),
+    Place(
+        key="unresolved",
+        name="unresolved",
+        word="Needs reconciliation",
+        group=OPERATIONS,
+        roles=WATCHING,
+        count=unresolved_count,
+        count_words="unknown outcomes",
+        calls=True,
+        live="unresolved",
+    ),
     Place(key="audit", name="audit", word="Audit", group=RECORD, roles=READING),
     Place(
         key="guards",
@@ -74,7 +86,7 @@ PLACES: tuple[Place, ...] = (
         count_words="stopped",
         calls=True,
     ),
-    Place(key="health", name="health", word="Health", group="Watching", roles=WATCHING),
+    Place(key="health", name="health", word="Health", group=OPERATIONS, roles=WATCHING),
     Place(key="people", name="people", word="People", group=ACCESS, roles=RULING),
     Place(key="groups", name="groups", word="Groups", group=ACCESS, roles=RULING),
     Place(key="agents", name="agents", word="Agents", group=ACCESS, roles=RULING),

@@ -5,6 +5,7 @@ Times stay moments: the page tells them in the reader's zone. What people and ta
 
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from approvals.selectors.detail import Detail, VoteRow
 from audit.core.visible import Piece, visible
@@ -15,7 +16,8 @@ OWNED = "An operator of this organisation owns the question. Nobody sends it aga
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One thing that happened, or is to come (`at` None). `code` is a reference of the target; `said` what somebody
-    else wrote about it."""
+    else wrote about it; `call` the call's id where its outcome was unknown, for the page that tells how it is settled.
+    """
 
     tone: str
     word: str
@@ -23,6 +25,7 @@ class Step:
     text: str = ""
     code: str = ""
     said: tuple[Piece, ...] = ()
+    call: str = ""
 
 
 _CLOSED = {
@@ -145,26 +148,52 @@ def _carried_out(detail: Detail) -> list[Step]:
             Step(tone="good", word="Started,", text="after everything was checked once more", at=after.redeemed_at)
         )
     code = str(after.detail.get("reference") or "")
+    call = _id(after.detail.get("call"))
     if after.outcome == "succeeded":
         found = _FOUND_BY.get(str(after.detail.get("found_by") or ""), "").format(
             by=after.detail.get("by") or "somebody"
         )
         text = f"the provider's reference is{found}" if code else "the provider gave no reference"
-        told.append(Step(tone="good", word="Succeeded,", text=text, code=code, at=after.at))
+        told.append(Step(tone="good", word="Succeeded,", text=text, code=code, at=after.at, call=call))
     elif after.outcome == "failed":
         told.append(
-            Step(tone="bad", word="Failed.", text="It did not happen.", at=after.at, said=_message(after.detail))
+            Step(
+                tone="bad",
+                word="Failed.",
+                text="It did not happen.",
+                at=after.at,
+                said=_message(after.detail),
+                call=call,
+            )
         )
     elif after.outcome == "compensated":
         text = "Whether it happened was never known; another call made up for it."
-        told.append(Step(tone="still", word="Made up for.", text=text, at=after.at, said=_message(after.detail)))
+        told.append(
+            Step(tone="still", word="Made up for.", text=text, at=after.at, said=_message(after.detail), call=call)
+        )
     elif after.outcome == "refused":
         told.append(Step(tone="bad", word="Refused.", text="Nothing ran.", at=after.at, said=_message(after.detail)))
     elif after.outcome == "unknown":
-        told.append(Step(tone="unsure", word="Outcome unknown.", text=OWNED, at=after.at, said=_message(after.detail)))
+        told.append(
+            Step(
+                tone="unsure",
+                word="Outcome unknown.",
+                text=OWNED,
+                at=after.at,
+                said=_message(after.detail),
+                call=call,
+            )
+        )
     else:
         told.append(Step(tone="work", word="Under way:", text="the target's answer is awaited"))
     return told
+
+
+def _id(value: object) -> str:
+    try:
+        return str(UUID(str(value)))
+    except ValueError:
+        return ""
 
 
 def _message(told: dict[str, object]) -> tuple[Piece, ...]:

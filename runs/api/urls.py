@@ -7,6 +7,7 @@ from django.urls import URLPattern, path
 from rest_framework.views import APIView
 
 from runs.api.calls import CallsView, CallView, WithdrawView
+from runs.api.reconciliation import UnresolvedAskView, UnresolvedDecideView, UnresolvedListView, UnresolvedView
 from runs.api.stops import LiftView, StopsView
 from runs.api.views import CancelView, CompleteView, EventsView, RunsView, RunView
 
@@ -23,6 +24,10 @@ def routes(long_poll: Callable[[type[APIView]], Callable[..., Any]]) -> list[URL
         path(f"{run}/calls", long_poll(CallsView), name="api-calls"),
         path(f"{run}/calls/<str:call_id>", long_poll(CallView), name="api-call"),
         path(f"{run}/calls/<str:call_id>/withdraw", WithdrawView.as_view(), name="api-call-withdraw"),
+        path("unresolved", UnresolvedListView.as_view(), name="api-unresolved"),
+        path("unresolved/<uuid:unresolved_id>", UnresolvedView.as_view(), name="api-unresolved-one"),
+        path("unresolved/<uuid:unresolved_id>/ask", UnresolvedAskView.as_view(), name="api-unresolved-ask"),
+        path("unresolved/<uuid:unresolved_id>/decide", UnresolvedDecideView.as_view(), name="api-unresolved-decide"),
         path("stops", StopsView.as_view(), name="api-stops"),
         path("stops/<uuid:stop_id>/lift", LiftView.as_view(), name="api-stop-lift"),
     ]

@@ -1,13 +1,15 @@
-"""Who settled an unknown outcome, when and how, from the run's own history."""
+"""Who said what about an unknown outcome, when and why: from the run's own history, and from the audit log what moved
+nothing in it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from audit.selectors.entries import EntryFilters, entries_page
 from runs.core.kinds import EventKind
-from runs.models import Event
+from runs.models import Call, Event
 
 WORDS: Mapping[str, str] = {
     "happened": "it happened",
@@ -16,6 +18,12 @@ WORDS: Mapping[str, str] = {
     "compensated": "another call made up for it",
 }
 LOOK_UP = "look-up"
+NOTED: Mapping[str, str] = {
+    "call.left_unknown": "left it as it is",
+    "call.look_up_asked": "had the target asked",
+    "call.compensation_prepared": "prepared a call that makes up for it",
+}
+"""What people did about it that moved nothing, by its audit action."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +40,52 @@ class Decided:
     compensated_by: str
     attempt: int | None
     by_look_up: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """What somebody did that moved nothing."""
+
+    at: datetime
+    by: str
+    words: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """A result that came after somebody else had the call: evidence."""
+
+    at: datetime
+    outcome: str
+    reference: str
+
+
+def noted_on(call: Call) -> list[Noted]:
+    """What was left, asked and prepared, oldest first."""
+    since = call.created_at - timedelta(hours=1)
+    filters = EntryFilters(run_id=str(call.run_id), call_id=call.call_id, verdict="ok", since=since)
+    return [
+        Noted(
+            at=entry.at,
+            by=entry.actor_name,
+            words=NOTED[entry.action],
+            reason=str(entry.detail.get("reason") or ""),
+        )
+        for entry in reversed(entries_page(str(call.tenant_id), filters))
+        if entry.action in NOTED
+    ]
+
+
+def late_results(call: Call) -> list[Late]:
+    """Results of this call that were kept as evidence, oldest first."""
+    events = Event.objects.filter(
+        run_id=call.run_id, kind=EventKind.LATE_RESULT_KEPT.value, body__call_id=call.call_id
+    ).order_by("seq")
+    return [
+        Late(at=at, outcome=str(body.get("outcome", "")), reference=str(body.get("reference") or ""))
+        for at, body in events.values_list("at", "body")
+    ]
 
 
 def decisions_on(run_id: UUID, call_id: str) -> list[Decided]:

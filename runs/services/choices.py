@@ -112,7 +112,9 @@ class Case:
         )
         loaded = self._append(self.fact("happened", self.known.proof, reference=reference), answer)
         if self.machine.proposal_id:
-            permit_settle(proposal_id=self.machine.proposal_id, outcome="succeeded", detail=receipt)
+            permit_settle(
+                proposal_id=self.machine.proposal_id, outcome="succeeded", detail=receipt | {"call": str(self.call.id)}
+            )
         resources.free(self.machine.dispatch_id)
         if self.machine.compensates:
             compensation_settle_in(loaded=loaded, actor=self.actor, call_id=self.call.call_id)
@@ -137,7 +139,12 @@ class Case:
             permit_settle(
                 proposal_id=self.machine.proposal_id,
                 outcome="failed",
-                detail={"code": told.code, "message": told.message, "by": self.actor.name},
+                detail={
+                    "code": told.code,
+                    "message": told.message,
+                    "by": self.actor.name,
+                    "call": str(self.call.id),
+                },
             )
         resources.free(self.machine.dispatch_id)
         self.record("call.reconciled", outcome="did_not_happen", proof=proof.standing)

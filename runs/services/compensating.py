@@ -25,7 +25,8 @@ from runs.selectors.compensation import compensating, prepared_by
 from runs.store import resources
 from runs.store.append import Appended, Loaded, append, as_conflict
 
-LONGEST_STEM = 150
+LONGEST_STEM = 110
+"""With its ending, an id that fits into every address."""
 
 
 def compensation_prepare_in(
@@ -132,16 +133,19 @@ def compensation_record_in(
             actor=actor,
             answers={call_id: ended("compensated", told.as_dict())},
         )
+    call_pk = Call.objects.values_list("id", flat=True).get(run_id=loaded.run.id, call_id=call_id)
     if machine.proposal_id:
         permit_settle(
-            proposal_id=machine.proposal_id, outcome="compensated", detail={"message": told.message, "code": told.code}
+            proposal_id=machine.proposal_id,
+            outcome="compensated",
+            detail={"message": told.message, "code": told.code, "call": str(call_pk)},
         )
     resources.free(machine.dispatch_id)
     audit_record(
         actor=actor,
         action="call.reconciled",
         object_type="call",
-        object_id=Call.objects.values_list("id", flat=True).get(run_id=loaded.run.id, call_id=call_id),
+        object_id=call_pk,
         verdict="ok",
         run_id=loaded.run.id,
         call_id=call_id,

@@ -159,7 +159,7 @@ def reconcile_leave_in(*, loaded: Loaded, job: Job, found: LookedUp, asked_at: d
     tell_call(loaded, job.call.call_id, ended("unknown", refusal.as_dict()))
     detail = {"looked_up": found.status, "conclusive": nothing, "code": found.code, "message": told}
     if machine.proposal_id:
-        permit_settle(proposal_id=machine.proposal_id, outcome="unknown", detail=detail)
+        permit_settle(proposal_id=machine.proposal_id, outcome="unknown", detail=detail | {"call": str(job.call.id)})
     audit_record(
         actor=job.actor, action="call.looked_up", verdict="unknown", detail=detail,
         duration_ms=found.duration_ms, **job.audit,

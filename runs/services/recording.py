@@ -114,6 +114,8 @@ def _told(ending: Ending, outcome: Outcome, work: Work) -> dict[str, object]:
         "code": outcome.code,
         "message": outcome.message,
     }
+    if ending.kind in (K.OUTCOME_RECONCILED, K.OUTCOME_UNKNOWN):
+        told["call"] = str(work.call.id)
     if ending.kind is K.OUTCOME_RECONCILED:
         told["found_by"] = "look-up"
     if ending.kind is K.DISPATCH_FAILED:

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from runs.web import stops, views
+from runs.web import reconciliation, stops, views
 
 urlpatterns = [
     path("guards/", stops.guards, name="guards"),
@@ -10,4 +10,8 @@ urlpatterns = [
     path("runs/", views.runs, name="runs"),
     path("runs/<uuid:run_id>/", views.run, name="run"),
     path("runs/<uuid:run_id>/cancel/", views.cancel, name="run-cancel"),
+    path("unresolved/", reconciliation.unresolved, name="unresolved"),
+    path("unresolved/<uuid:unresolved_id>/", reconciliation.unresolved_one, name="unresolved-one"),
+    path("unresolved/<uuid:unresolved_id>/ask/", reconciliation.ask, name="unresolved-ask"),
+    path("unresolved/<uuid:unresolved_id>/decide/", reconciliation.decide, name="unresolved-decide"),
 ]

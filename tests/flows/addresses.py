@@ -30,6 +30,7 @@ class Ids:
     slug: str
     entry_id: str = "7999999999999"  # nobody's, as it stands
     stop_id: str = "7d3b2a10-5f4e-4c6d-9a8b-0c1d2e3f4a5b"  # nobody's, as it stands
+    unresolved_id: str = "5c1e8d72-9b3a-4f60-8e2d-1a7b6c5d4e3f"  # nobody's, as it stands
 
     @classmethod
     def unknown(cls) -> "Ids":
@@ -59,6 +60,7 @@ CALL = Ask(
         "arguments": {"order_id": "ord_1029", "amount": 4500, "currency": "AUD"},
     },
 )
+LEFT = {"choice": "leave", "attempt": 1, "reason": "Later."}
 VERDICT = {"verdict": "reject", "reason": "No."}
 
 
@@ -100,6 +102,12 @@ WITH_IDS: dict[str, list[Ask]] = {
         Ask("POST", lambda ids: {"kind": "agent", "subject": ids.agent_id, "reason": "Stop."}, who=PERSON)
     ],
     "guards/<uuid:stop_id>/lift/": [Ask("POST", lambda _: {"reason": "Go on."}, who=PERSON)],
+    "unresolved/<uuid:unresolved_id>/": [Ask(who=PERSON)],
+    "unresolved/<uuid:unresolved_id>/ask/": [Ask("POST", lambda _: {}, who=PERSON)],
+    "unresolved/<uuid:unresolved_id>/decide/": [Ask("POST", lambda _: LEFT, who=PERSON)],
+    "api/v1/unresolved/<uuid:unresolved_id>": [GET],
+    "api/v1/unresolved/<uuid:unresolved_id>/ask": [POST],
+    "api/v1/unresolved/<uuid:unresolved_id>/decide": [Ask("POST", lambda _: LEFT)],
     "runs/<uuid:run_id>/": [Ask(who=PERSON), Ask(query=lambda _: {"before": "3"}, who=PERSON)],
     "runs/<uuid:run_id>/cancel/": [Ask("POST", lambda _: {"reason": "Stop."}, who=PERSON)],
     "audit/<int:entry_id>/": [Ask(who=PERSON)],
@@ -127,6 +135,8 @@ SEARCHED: dict[str, list[Ask]] = {
     ],
     "runs/": [Ask(query=lambda ids: {"q": ids.run_id}, who=PERSON)],
     "guards/": [Ask(who=PERSON)],
+    "unresolved/": [Ask(who=PERSON)],
+    "api/v1/unresolved": [GET],
     "guards/banner/": [
         Ask(query=lambda ids: {"proposal_id": ids.proposal_id, "seen": "x"}, who=PERSON),
         Ask(query=lambda ids: {"run_id": ids.run_id, "seen": "x"}, who=PERSON),
@@ -171,6 +181,8 @@ WITHOUT_IDS = {
 
 WS_WITH_IDS: dict[str, Callable[[Ids], dict[str, Any]]] = {
     "ws/proposals/<uuid:proposal_id>/": lambda _: {"seen": "of yesterday"},
+    "ws/unresolved/<uuid:unresolved_id>/": lambda _: {"seen": "of yesterday"},
+    "ws/unresolved/": lambda _: {"seen": "of yesterday"},
     "ws/runs/<uuid:run_id>/": lambda _: {"after": 0},
     "ws/inbox/": lambda ids: {"view": "all", "q": "", "rows": {ids.proposal_id: 0}, "whole": False},
     "ws/runs/": lambda ids: {"view": "", "q": "", "rows": {ids.run_id: 0}, "since": "2020-01-01T00:00:00+00:00"},

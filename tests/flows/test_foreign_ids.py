@@ -27,6 +27,7 @@ from tests.flows.addresses import (
 )
 from tests.live.sockets import opened
 from tests.support import factories
+from tests.support.unknown import lost
 
 ROLES = ["reviewer", "operator", "admin", "auditor"]
 OWN_ONLY = ("switch-tenant/", "account/sessions/end/")
@@ -76,6 +77,7 @@ def ours(world, owner_sql) -> Ids:
         "group-of-ours",
         str(owner_sql("SELECT min(id) FROM audit_entry WHERE call_id = %s", [call.call_id])[0][0]),
         str(stop_set(actor=world.admin, kind="tool", subject="get_order", reason="Of ours.").stop.id),
+        str(lost(world).id),
     )
 
 

@@ -11,7 +11,7 @@ from access.web.sessions import Person
 from runs.live import hub
 from runs.live.page import LivePage, Push
 from runs.selectors.unresolved import unresolved_token
-from runs.web.unresolved import list_changed, one_changed
+from runs.selectors.unresolved_pages import list_changed, one_changed
 
 
 class _Seen(LivePage):

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST, require_safe
 from access.web.requests import PersonRequest, signed_in
 from audit.core.jsondoor import Json, open_json_object
 from audit.core.refusal import Invalid, NotFound, Refusal
+from runs.selectors.unresolved_pages import list_shown, one_shown
 from runs.services.reconciliation import Choice, reconciliation_ask, reconciliation_decide
-from runs.web.unresolved import list_shown, one_shown
 
 FIELDS = ("choice", "reason", "reference", "tool", "arguments", "call_id")
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
-from django.urls import reverse
-
 from audit.core.actor import Actor
 from audit.core.visible import as_line
 from runs.core.kinds import CallState
@@ -51,7 +49,6 @@ class ListShown:
 
     rows: list[Listed]
     page: UnresolvedPage
-    more: str
     problem: str
     sig: str
 
@@ -94,7 +91,6 @@ def list_shown(actor: Actor, *, after: str = "", problem: str = "") -> ListShown
     return ListShown(
         rows=rows,
         page=page,
-        more=f"{reverse('unresolved')}?after={page.next}" if page.next else "",
         problem=problem,
         sig=_signature((said, page.total, page.next)),
     )

@@ -10,11 +10,12 @@ from django.db import connection, transaction
 from approvals.services.proposal import proposals_to_refresh
 from approvals.services.resolution import resolutions_open
 from approvals.store.rows import overdue
-from runs.store import claims
+from runs.store import claims, stops
 
 POLLS: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "ready rows and due timers": (lambda: claims.claim_next(worker="w"), ["runs_dispatch"]),
     "rows whose hint was lost": (lambda: claims.waiting(older_than_s=1, limit=10), ["runs_dispatch"]),
+    "approved calls that are held back": (lambda: stops.held_back(limit=10), ["runs_dispatch", "runs_stop"]),
     "leases that are over": (lambda: claims.expired(limit=10), ["runs_dispatch"]),
     "proposals whose time is up": (lambda: overdue(10), ["approvals_proposal", "approvals_permit"]),
     "states that somebody looks at": (lambda: proposals_to_refresh(limit=10), ["approvals_proposal"]),

@@ -25,7 +25,7 @@ _FORMULA = re.compile(r" *[=+\-@\t\r\n＝＋－＠]")
 
 def json_line(value: dict[str, Any]) -> str:
     """One line of JSON, members in order of their names, hidden characters escaped, without its line end."""
-    return _escaped(json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
+    return _escaped(_json(value))
 
 
 def csv_row(entry: Entry, zone: tzinfo) -> list[str]:
@@ -40,15 +40,14 @@ def csv_row(entry: Entry, zone: tzinfo) -> list[str]:
     for name in FIELDS[2:]:
         value = getattr(entry, name)
         if name == "detail":
-            text = json_line(value)
-            cells.append(text)
-            # Its escapes show what it hides; the words are taken from the text itself.
-            hiding.append(json.dumps(value, ensure_ascii=False))
+            text = _json(value)
+            cells.append(_escaped(text))
         else:
             text = "" if value is None else str(value)
-            cells.append(as_line(text))
+            cells.append(text if _is_plain(text) else as_line(text))
+        if not _is_plain(text):
             hiding.append(text)
-    cells.append(_warning(hiding))
+    cells.append(as_line(" ".join(said for text in hiding if (said := warning(text, multiline=False)))))
     return [neutral(cell) for cell in cells]
 
 
@@ -62,15 +61,18 @@ def neutral(cell: str) -> str:
     return "'" + cell if _FORMULA.match(cell) else cell
 
 
-def _warning(texts: Sequence[str]) -> str:
-    """What the texts hide, in words; "" for nothing."""
-    hiding = [text for text in texts if not text.isascii() or not text.isprintable()]
-    return as_line(" ".join(said for text in hiding if (said := warning(text, multiline=False))))
+def _is_plain(text: str) -> bool:
+    """Nothing to look at: by far the most cells, and a look at each costs more than all the rest of a row."""
+    return text.isascii() and text.isprintable()
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def _escaped(text: str) -> str:
     """JSON text with every hidden character as JSON's escape; in JSON they can only stand inside a string."""
-    if text.isascii() and "\x7f" not in text:
+    if _is_plain(text):
         return text  # json.dumps has escaped the control characters of ASCII, all but the last
     return "".join(
         _units(piece.raw) if piece.kind == "escape" else piece.raw for piece in visible(text, multiline=False)

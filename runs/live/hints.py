@@ -6,8 +6,8 @@ thread a process sends. A full queue drops. What a lost hint missed is found by 
 every few seconds (live pages, long-polls).
 
 Two kinds of message leave here: the Celery task `runs.tasks.wake` with a run's id, and the channel-layer message
-`{"type": "hint", "kind", "tenant", "id", "seq"}` to the groups `t.<tenant id>` (WebSockets) and `hub` (long-polls, one
-subscription a process). They carry ids and numbers only: the receiver reads rows, with its own rights (data rule 6).
+`{"type": "hint", "kind", "tenant", "id", "seq"}` to the group `hub`, which each web process has joined once for all its
+pages and long-polls. They carry ids and numbers only: the receiver reads rows, with its own rights (data rule 6).
 """
 
 import asyncio
@@ -33,11 +33,6 @@ SEND_SECONDS = 1.0
 """How long one message may keep the thread. Nobody waits for it, but the hints behind it grow stale."""
 REST_SECONDS = 1.0
 """After a failure nothing is tried for this long, and hints of that time are dropped: the broker is gone."""
-
-
-def tenant_group(tenant_id: object) -> str:
-    """The channel-layer group of a tenant's live messages."""
-    return f"t.{tenant_id}"
 
 
 class Hints:
@@ -130,7 +125,7 @@ class Hints:
         for (kind, tenant_id, row_id), seq in lives.items():
             self._busy_since = time.monotonic()
             message = {"type": "hint", "kind": kind, "tenant": tenant_id, "id": row_id, "seq": seq}
-            loop.run_until_complete(_group_send((tenant_group(tenant_id), HUB_GROUP), message))
+            loop.run_until_complete(_group_send(message))
         if self._failed_at is not None:
             self._failed_at = None
             log.info("Hints get through again.")
@@ -176,13 +171,12 @@ class Hints:
                 log.debug("The old broker connection did not close cleanly: %r", error)
 
 
-async def _group_send(groups: tuple[str, ...], message: dict[str, Any]) -> None:
+async def _group_send(message: dict[str, Any]) -> None:
     layer = get_channel_layer()
     if layer is None:
         return
     async with asyncio.timeout(SEND_SECONDS):
-        for group in groups:
-            await layer.group_send(group, message)
+        await layer.group_send(HUB_GROUP, message)
 
 
 _hints = Hints()

@@ -8,7 +8,7 @@ import uuid
 import pytest
 from channels.layers import get_channel_layer
 
-from runs.live.hints import HUB_GROUP, Hints, tenant_group
+from runs.live.hints import HUB_GROUP, Hints
 from tests.support.broker import freeze, kill, own_broker, thaw
 
 RUN = "00000000-0000-0000-0000-00000000000a"
@@ -49,19 +49,20 @@ def test_a_wake_becomes_one_task_message_that_carries_the_run_id(broker):
     assert messages_of(app) == 0
 
 
-def test_a_change_reaches_the_tenants_group_and_the_hub_with_ids_and_numbers_only(broker):
+def test_a_change_reaches_every_web_process_once_with_ids_and_numbers_only(broker):
     _, app = broker
     hints = Hints(app=app)
 
     async def listen():
         layer = get_channel_layer()
-        inboxes = []
-        for group in (tenant_group(TENANT), HUB_GROUP):
-            channel = await layer.new_channel()
-            await layer.group_add(group, channel)
-            inboxes.append(channel)
+        processes = [await layer.new_channel() for _ in range(2)]
+        for channel in processes:
+            await layer.group_add(HUB_GROUP, channel)
         hints.publish("call", TENANT, RUN, 7)
-        return [await asyncio.wait_for(layer.receive(channel), 5) for channel in inboxes]
+        heard = [await asyncio.wait_for(layer.receive(channel), 5) for channel in processes]
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(layer.receive(processes[0]), 0.3)
+        return heard
 
     expected = {"type": "hint", "kind": "call", "tenant": TENANT, "id": RUN, "seq": 7}
     assert asyncio.run(listen()) == [expected, expected]
@@ -74,7 +75,7 @@ def test_many_changes_of_one_row_that_wait_together_become_one_message_with_the_
     async def listen():
         layer = get_channel_layer()
         channel = await layer.new_channel()
-        await layer.group_add(tenant_group(TENANT), channel)
+        await layer.group_add(HUB_GROUP, channel)
         freeze(valkey)
         hints.publish("run", TENANT, "another row keeps the thread busy", 1)
         await asyncio.sleep(0.1)

@@ -4,6 +4,7 @@ Text from outside (agents, targets, people) is never HTML or Markdown: it is esc
 visible escapes that no plain text can imitate, and its writing direction cannot reach the words around it (S12).
 """
 
+import math
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -93,6 +94,19 @@ def ago(at: datetime | str | None, now: datetime) -> str:
             number = seconds // size
             return f"{number} {unit}{'s' if number != 1 else ''} ago"
     return "just now"
+
+
+@register.filter
+def left(deadline: datetime, now: datetime) -> str:
+    """What is left until a deadline, in the words of static/js/clock.js, which goes on counting: `12:49 left`."""
+    seconds = math.ceil((deadline - now).total_seconds())
+    if seconds <= 0:
+        return "time is up"
+    if seconds < 3600:
+        return f"{seconds // 60}:{seconds % 60:02} left"
+    if seconds < 172_800:
+        return f"{seconds // 3600} h {seconds % 3600 // 60:02} min left"
+    return f"{seconds // 86_400} days left"
 
 
 @register.filter

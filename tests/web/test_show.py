@@ -124,3 +124,20 @@ def test_how_long_ago_something_was_is_told_in_one_unit(before, words):
     now = datetime(2026, 11, 29, 12, tzinfo=UTC)
     assert show.ago(now - timedelta(seconds=before), now) == words
     assert show.ago(None, now) == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (899.2, "15:00 left"),
+        (134, "2:14 left"),
+        (0.4, "0:01 left"),
+        (0, "time is up"),
+        (-5, "time is up"),
+        (3600, "1 h 00 min left"),
+        (172_799, "47 h 59 min left"),
+        (172_800, "2 days left"),
+    ],
+)
+def test_the_first_paint_says_what_is_left_in_the_words_of_the_running_clock(seconds, said):
+    assert show.left(AT + timedelta(seconds=seconds), AT) == said

@@ -21,8 +21,8 @@ def page(world):
 def test_what_waits_since_before_a_restore_says_so_and_what_was_asked_afterwards_does_not(world, page):
     call = world.held()
     database_restored(always=True)
-    assert "A backup of the database was restored on" in page(call)
-    assert "A backup of the database" not in page(world.held())
+    assert "A backup was restored on" in page(call)
+    assert "A backup was restored on" not in page(world.held())
 
 
 def test_an_approval_that_a_restore_made_void_is_not_told_as_taken_back(world, page):

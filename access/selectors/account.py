@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from access.models import User
-from access.store import browsers
+from django.contrib.sessions.models import Session
+
+from access.models import BrowserSession, User
 from audit.core.actor import Actor
+from audit.store.clock import ClearanceNow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,10 @@ def account_of(actor: Actor) -> AccountRow:
 
 
 def sessions_of(actor: Actor, session_key: str) -> list[SessionRow]:
-    """The actor's open sessions in all organisations, this one first, then the ones used last."""
+    """The actor's open sessions in all organisations, this one first, then the ones used last. Open is what still opens
+    something: not ended, and Django's row is there and has not run out."""
+    alive = Session.objects.filter(expire_date__gt=ClearanceNow()).values("session_key")
+    found = BrowserSession.objects.filter(user_id=actor.id, ended_at=None, session_key__in=alive)
     rows = [
         SessionRow(
             id=str(row.id),
@@ -49,6 +54,6 @@ def sessions_of(actor: Actor, session_key: str) -> list[SessionRow]:
             seen_at=row.seen_at,
             this_one=row.session_key == session_key,
         )
-        for row in browsers.open_of(actor.id).select_related("tenant").order_by("-seen_at", "-started_at")
+        for row in found.select_related("tenant").order_by("-seen_at", "-started_at")
     ]
     return sorted(rows, key=lambda row: not row.this_one)

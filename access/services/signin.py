@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.contrib.auth import authenticate
-from django.contrib.auth.base_user import AbstractBaseUser
 
 from access.core.address import throttled_as
 from access.core.throttle import SIGN_IN_ACCOUNT, SIGN_IN_ADDRESS, Limit, wait_words
@@ -29,7 +28,7 @@ NO_TENANT = "Your account belongs to no organisation any more. Ask an admin of y
 class SignedIn:
     """Who came in. `user` is for Django's login, which makes the session."""
 
-    user: AbstractBaseUser
+    user: User
     actor: Actor
 
 

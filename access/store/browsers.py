@@ -28,12 +28,6 @@ def start(*, user_id: UUID, tenant_id: UUID, session_key: str, address: str, bro
     )  # fmt: skip
 
 
-def open_of(user_id: str | UUID) -> "QuerySet[BrowserSession]":
-    """Those that still open something: not ended, and Django's row is there and has not run out."""
-    alive = Session.objects.filter(expire_date__gt=ClearanceNow()).values("session_key")
-    return BrowserSession.objects.filter(user_id=user_id, ended_at=None, session_key__in=alive)
-
-
 def end(sessions: "QuerySet[BrowserSession]", because: str) -> int:
     """End those of `sessions` that are not ended yet; how many were. In the caller's transaction."""
     keys = list(sessions.select_for_update().filter(ended_at=None).values_list("session_key", flat=True))

@@ -35,8 +35,19 @@ class Ids:
     @classmethod
     def unknown(cls) -> "Ids":
         """Ids that nobody has."""
-        ids = [str(uuid4()) for _ in range(8)]
-        return cls(ids[0], "call-unknown", *ids[1:4], "0" * 64, *ids[4:], "group-of-nobody")
+        return cls(
+            run_id=str(uuid4()),
+            call_id="call-unknown",
+            proposal_id=str(uuid4()),
+            session_id=str(uuid4()),
+            tenant_id=str(uuid4()),
+            digest="0" * 64,
+            membership_id=str(uuid4()),
+            user_id=str(uuid4()),
+            agent_id=str(uuid4()),
+            browser_session=str(uuid4()),
+            slug="group-of-nobody",
+        )
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,7 @@ def _record(
             round=proposal.round,
             digest=proposal.digest,
             granted_at=now,
-            epoch=CurrentEpoch(),
+            epoch=CurrentEpoch(),  # type: ignore[misc]
         )
         change(proposal, status="granted", decided_at=now, refresh_asked_at=None)
         resolve(proposal, "granted", at=now, by=by)

@@ -188,10 +188,6 @@ def _notices(detail: Detail) -> list[Notice]:
             "Where the target can be asked whether it happened meanwhile, it is. Look at its state before you decide."
         )
         notices.append(Notice(tone="unsure", text=told))
-    if detail.restored_at is not None and detail.status == "pending":
-        told = f"A backup of the database was restored on {detail.restored_at:%d %b %Y at %H:%M} UTC, after this was asked. "
-        told += "Where the target can be asked whether it happened in between, it is. Look at its state before you decide."
-        notices.append(Notice(tone="unsure", text=told))
     if detail.same is not None:
         notices.append(Notice(tone="wait", text=detail.same.words, href=detail.same.id))
     if detail.people.nobody:

@@ -99,7 +99,8 @@ def decision_on(run_id: UUID, call_id: str, *, attempt: int) -> Decided | None:
     found = decisions_on(run_id, call_id)
     exact = [one for one in found if one.attempt == attempt]
     by_look_up = [one for one in found if one.attempt is None]
-    return (exact or by_look_up or [None])[-1]
+    said = exact or by_look_up
+    return said[-1] if said else None
 
 
 def _decided(at: datetime, actor: Mapping[str, Any], body: Mapping[str, Any]) -> Decided:

@@ -97,8 +97,9 @@ class Other:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unresolved:
-    """One call that is unknown or was. `content` is None where the stored bytes cannot be trusted; `damaged` says so.
-    `proposal` is approvals' own detail (who approved what, and why it was held), None where nobody was asked."""
+    """One call that is unknown or was. `damaged` is "" or says that the stored bytes cannot be trusted; then there are
+    no `arguments`. `proposal` is approvals' own detail (who approved what, and why it was held), None where nobody was
+    asked."""
 
     row: UnresolvedRow
     now: datetime
@@ -226,13 +227,7 @@ def unresolved_of(call_pks: Sequence[UUID]) -> set[UUID]:
     return {call_pk for call_pk in rows.values_list("call_id", flat=True).distinct() if call_pk is not None}
 
 
-def unresolved_by_proposal(proposal_id: UUID) -> UUID | None:
-    """The call of a proposal, if it has a page here."""
-    call_pk = Call.objects.filter(proposal_id=proposal_id).values_list("id", flat=True).first()
-    return call_pk if call_pk is not None and unresolved_of([call_pk]) else None
-
-
-def _dated(calls: QuerySet[Call]) -> QuerySet[Call]:
+def _dated(calls: QuerySet[Call]) -> QuerySet[Any]:
     """With `sent_at`, `request_deadline` (of the last attempt) and `since`."""
     sent = Dispatch.objects.filter(call_id=OuterRef("pk"), kind="dispatch", started_at__isnull=False)
     last = sent.order_by("-started_at")
@@ -303,7 +298,7 @@ def _arguments(call: Call, machine: CallMachine) -> tuple[tuple[Row, ...], int, 
 
 def _attempts(call: Call) -> list[Attempt]:
     rows = Dispatch.objects.filter(call_id=call.id, kind="dispatch", started_at__isnull=False).order_by("started_at")
-    ends = {
+    ends: dict[str, tuple[str, dict[str, Any], datetime | None]] = {
         str(body.get("dispatch_id")): (kind, body, at)
         for kind, body, at in Event.objects.filter(run_id=call.run_id, body__call_id=call.call_id)
         .filter(

@@ -180,6 +180,16 @@ def compensation_drop_in(*, loaded: Loaded, call: Call, actor: Actor) -> Loaded:
             ).loaded
         if other.proposal_id is not None:
             proposal_withdraw(actor=actor, run_id=loaded.run.id, call_id=other.call_id, reason=because)
+        audit_record(
+            actor=actor,
+            action="call.withdrawn",
+            object_type="call",
+            object_id=Call.objects.values_list("id", flat=True).get(run_id=loaded.run.id, call_id=other.call_id),
+            run_id=loaded.run.id,
+            call_id=other.call_id,
+            tool=other.tool,
+            detail={"reason": because},
+        )
     return loaded
 
 

@@ -57,6 +57,10 @@ class Dispatch(models.Model):
             ),
             models.Index(fields=["run", "status"], name="runs_dispatch_run", condition=~models.Q(status="done")),
             models.Index(fields=["call"], name="runs_dispatch_call"),
+            # What has started since a moment ago: the look before a start (runs.store.resources.was_used).
+            models.Index(
+                fields=["started_at"], name="runs_dispatch_started", condition=models.Q(started_at__isnull=False)
+            ),
         ]
 
 

@@ -46,7 +46,7 @@ class _Stopped(Exception):
 
 
 class _Busy(Exception):
-    """Another dispatch holds the resource. Rolls the redeeming back: the permit stays ready."""
+    """Another dispatch holds the resource, or held it since the claim. Rolls back: the permit stays ready."""
 
 
 def dispatch_call(*, claim: Claim) -> None:
@@ -75,7 +75,7 @@ def dispatch_call(*, claim: Claim) -> None:
     if observed is None:
         return
     try:
-        deadline = _start(work, observed)
+        deadline = _start(work, observed, since=claim.claimed_at)
     except _Busy:
         _wait_for_resource(work)
     except _Stopped:
@@ -103,9 +103,10 @@ def _wait_for_resource(work: Work) -> None:
     claims.give_back(work.claim, wait_ms=wait_ms, count_attempt=False, error="another call holds the resource")
 
 
-def _start(work: Work, observed: Observed) -> datetime | None:
+def _start(work: Work, observed: Observed, *, since: datetime) -> datetime | None:
     """Re-check everything and record the intent. The request's deadline; None when the call has been settled or held.
 
+    `since`: when the row was claimed, before the resource was found free and the state was read.
     Raises _Stopped, _Busy, Gone, FenceLost; each rolls everything back.
     """
     claim, call_id = work.claim, work.call.call_id
@@ -124,6 +125,8 @@ def _start(work: Work, observed: Observed) -> datetime | None:
             return None
         if not resources.take(tenant_id=work.call.tenant_id, resource=work.resource, dispatch_id=claim.id):
             raise _Busy
+        if resources.was_used(tenant_id=work.call.tenant_id, resource=work.resource, dispatch_id=claim.id, since=since):
+            raise _Busy  # the state that was read may be the one from before that dispatch's effect
         deadline = may.deadline
         attempt = machine.attempt + 1
         append(

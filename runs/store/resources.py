@@ -7,6 +7,7 @@ look-up settles the question or proves that no old request can still arrive: unt
 order would be judged on a state that may change under it.
 """
 
+from datetime import datetime
 from functools import partial
 from uuid import UUID
 
@@ -38,6 +39,24 @@ def take(*, tenant_id: UUID, resource: str, dispatch_id: UUID) -> bool:
 def is_held(*, tenant_id: UUID, resource: str) -> bool:
     """Whether a dispatch holds it now; asked before the target is, to spare it. Only `take` decides."""
     return bool(resource) and ResourceLease.objects.filter(tenant_id=tenant_id, resource=resource).exists()
+
+
+def was_used(*, tenant_id: UUID, resource: str, dispatch_id: UUID, since: datetime) -> bool:
+    """Whether another dispatch has started on `resource` since then.
+
+    Asked by whoever has just taken it, after having read its state without holding it: what was read before the other
+    one's effect is not what people would approve now, however young it is. Reads the few rows that started since.
+    """
+    if not resource:
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT 1 FROM runs_dispatch d JOIN runs_call c ON c.id = d.call_id "
+            "WHERE d.started_at >= %s AND d.id <> %s AND c.tenant_id = %s AND c.resource = %s)",
+            [since, dispatch_id, tenant_id, resource],
+        )
+        [used] = cursor.fetchone() or [True]
+    return bool(used)
 
 
 def free(dispatch_id: UUID | str | None) -> None:

@@ -49,7 +49,9 @@ class Book:
         self.answer = None
 
     def __call__(self, visit: Visit) -> None:
-        """Answer one request."""
+        """Answer one request; a worker that was too late has connected and written none."""
+        if not visit.raw:
+            return
         if visit.line.startswith("POST") and self.answer is not None:
             self.answer(visit)
             return
@@ -72,6 +74,11 @@ class Book:
             "id": number, "amount": AMOUNT, "currency": "aud", "status": "succeeded",
             "metadata": {"clearance_key": key},
         }  # fmt: skip
+
+
+def drop(visit: Visit) -> None:
+    """The target's answer never arrives."""
+    visit.reset()
 
 
 def refuse(visit: Visit) -> None:

@@ -1,27 +1,35 @@
 """What each label of `contention_model` is in the services: two approved refunds of one order, in one run or in two."""
 
 from collections.abc import Hashable
+from dataclasses import replace
 
 from audit.store import clock
 from runs.core.kinds import EventKind
-from runs.models import Dispatch
 from runs.selectors.rows import CallRow, RunRow
 from runs.services.run import run_cancel
 from runs.store import claims
 from runs.store.append import append, lock_run
 from tests.model import book, contention_model
 from tests.model.contention_model import One, Two
-from tests.model.driving import Driver, Shown, shown
+from tests.model.driving import Driver, Shown, Stage, shown
 
 
 class ContentionDriver(Driver[Two]):
-    """Workers are named after the call that they hold."""
+    """Workers are named after the call that they hold. `alike`: nothing happens to the run of a alone, so that two
+    calls that stand alike need not be told apart."""
 
     machine = contention_model.MACHINE
     calls: dict[str, CallRow]
     run: RunRow
     charge: str
     seen: dict[str, Shown]
+
+    def __init__(self, stage: Stage, *, alike: bool) -> None:
+        super().__init__(stage)
+        self.alike = alike
+
+    def is_another_name(self, label: str, s: Two) -> bool:
+        return self.alike and s.a == s.b and label.startswith("b ")
 
     def begin(self, s: Two) -> None:
         world, stage = self.stage.world, self.stage
@@ -74,16 +82,17 @@ class ContentionDriver(Driver[Two]):
                 stage.send(name)
             stage.record(name)
         elif verb == "loses its worker":
-            claim = stage.hands.pop(name).claim
             if one.state == "ready":
                 # One that ends in order, so that the other's claim and reading do not grow old meanwhile.
-                claims.give_back(claim, wait_ms=0, count_attempt=False)
+                claims.give_back(stage.hands.pop(name).claim, wait_ms=0, count_attempt=False)
         elif verb == "is lost, outcome unknown":
-            started = Dispatch.objects.get(call_id=call.id, kind="dispatch", status="started")
-            assert started.lease_until is not None
-            stage.as_if_claimed_at(started.lease_until)
-            stage.lose(call)
+            # By an answer that does not come; that a lease ends is `call_model`'s. The request stays on its way.
+            hand = replace(stage.hands[name])
+            assert stage.send(name, book.drop).status == "unknown"
+            stage.record(name)
+            stage.hands[name] = hand
         elif verb == "can arrive no more":
+            stage.keep_up(stage.until_nothing_arrives(call))
             stage.can_arrive_no_more(call)
         elif verb.startswith("is looked up"):
             stage.turn(call, "look_up")

@@ -158,8 +158,12 @@ class Stage:
             row.refresh_from_db()
         self.pass_time(row.not_before)
         found = claims.claim_next(worker=name, run_id=call.run_id, kinds=("dispatch",))
+        while found is not None and found.id != row.id:
+            # Another call of the run has waited longer: who claims it first is the history's to say.
+            claims.give_back(found, wait_ms=0, count_attempt=False)
+            self.pass_time(None)
+            found = claims.claim_next(worker=name, run_id=call.run_id, kinds=("dispatch",))
         assert found is not None
-        assert found.id == row.id
         self.hands[name] = Hand(found)
 
     def begin(self, name: str, *, observed: Observed | None = None) -> bool:
@@ -231,14 +235,24 @@ class Stage:
         for hand in self.hands.values():
             if claims.extend(hand.claim, lease_until=instant + timedelta(seconds=10)):
                 hand.claim = replace(hand.claim, claimed_at=instant)
-                if hand.observed is not None:
-                    hand.observed = replace(hand.observed, read_at=instant)
+
+    def keep_up(self, instant: datetime) -> None:
+        """Claims that hold now hold on, and what was read stays young: what another call waits for takes no time here,
+        because no history says how long it took."""
+        for hand in self.hands.values():
+            if claims.extend(hand.claim, lease_until=instant + timedelta(seconds=10)) and hand.observed is not None:
+                hand.observed = replace(hand.observed, read_at=instant)
+
+    def until_nothing_arrives(self, call: CallRow) -> datetime:
+        """When the last request's deadline and the target's settling time are over."""
+        sent = Dispatch.objects.filter(call_id=call.id, kind="dispatch").exclude(request_deadline=None)
+        [deadline] = sent.order_by("-fence").values_list("request_deadline", flat=True)[:1]
+        assert deadline is not None
+        return deadline + timedelta(milliseconds=SETTLE_MS)
 
     def can_arrive_no_more(self, call: CallRow) -> None:
-        """Time passes until the last request's deadline and the target's settling time are over."""
-        row = Dispatch.objects.filter(call_id=call.id, kind="dispatch").exclude(request_deadline=None)
-        deadline = row.order_by("-fence").values_list("request_deadline", flat=True)[0]
-        self.pass_time(deadline + timedelta(milliseconds=SETTLE_MS))
+        """Time passes until then."""
+        self.pass_time(self.until_nothing_arrives(call))
 
     # -- people --------------------------------------------------------------------------------------------------------
 

@@ -46,7 +46,11 @@ def test_the_services_go_through_the_histories_of_a_call(stage, without, plain, 
     print(walk.figures)
 
 
-def test_the_services_go_through_the_histories_of_two_calls_on_one_record(stage):
-    walk = Walk(ContentionDriver(stage), 3, 8, PAUSES)
+@pytest.mark.parametrize(
+    ("without", "plain", "length"),
+    [pytest.param(PAUSES, 3, 8, id="workers and losses"), pytest.param(EVERYTHING, 2, 4, id="and pause and cancel")],
+)
+def test_the_services_go_through_the_histories_of_two_calls_on_one_record(stage, without, plain, length):
+    walk = Walk(ContentionDriver(stage, alike=without is PAUSES), plain, length, without)
     walk.run()
     print(walk.figures)

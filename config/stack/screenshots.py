@@ -111,9 +111,10 @@ def sign_in(tab: Any, address: str, email: str, password: str) -> None:
 
 def _shoot(tab: Any, address: str, name: str, readme: bool) -> int:
     """One visit of the page; its pictures in each theme and size."""
+    tab.set_viewport_size({"width": README_SIZE[0], "height": README_SIZE[1]})
     tab.goto(address)
     if tab.locator("[data-pulse]").count():
-        tab.wait_for_selector("[data-pulse].is-live")
+        tab.wait_for_selector("[data-pulse].is-live", state="attached")
     if readme:
         _picture(tab, "light", README_SIZE, ROOT / "docs" / "images" / f"{README[name]}.png", whole=False)
         return 1

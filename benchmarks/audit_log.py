@@ -105,9 +105,8 @@ def fill(url: str, tenant: str, entries: int) -> None:
             "SELECT sum(pg_total_relation_size(inhrelid)) FROM pg_inherits WHERE inhparent = 'audit_entry'::regclass"
         ).fetchall()
     took = time.monotonic() - began
-    print(
-        f"{entries:,} entries written by SQL in {took:.0f} s ({took / entries * 1e6:.0f} µs each), {int(size) // 1_000_000} MB"
-    )
+    each, megabytes = took / entries * 1e6, int(size) // 1_000_000
+    print(f"{entries:,} entries written by SQL in {took:.0f} s ({each:.0f} µs each), {megabytes} MB")
 
 
 def report(client: Any, tenant: str, entries: int) -> int:
@@ -137,7 +136,8 @@ def report(client: Any, tenant: str, entries: int) -> int:
         best, ms, cpu, queries, kilobytes = timed(client, address)
         late |= best > WITHIN_MS
         print(
-            f"{name:42} {ms:6.0f} ms (best {best:4.0f}, of this process {cpu:4.0f})  {queries:2} queries  {kilobytes:3.0f} kB"
+            f"{name:42} {ms:6.0f} ms (best {best:4.0f}, of this process {cpu:4.0f})  "
+            f"{queries:2} queries  {kilobytes:3.0f} kB"
         )
     print(explained(tenant))
     late |= not exported(client, min(entries, EXPORTED))
@@ -221,9 +221,7 @@ def exported(client: Any, wanted: int) -> bool:
         assert b"sha256" in last
         fine &= grown < WITHIN_MB
         count = int(str(last).split("count")[1].strip('\\":').split(",")[0].strip('":'))
-        print(
-            f"export as {form:5} {count:,} entries, {int(size) // 1_000_000} MB in {took:.1f} s; memory grew by {grown:.1f} MB"
-        )
+        print(f"export as {form:5} {count:,} entries, {size // 1_000_000} MB in {took:.1f} s; grew by {grown:.1f} MB")
     return fine
 
 

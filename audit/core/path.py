@@ -106,19 +106,29 @@ def _stages(steps: Sequence[Step]) -> list[Passed]:
     order = list(STAGES)
     at: dict[str, datetime] = {}
     for step in steps:
-        if step.stage in STAGES and step.entry.verdict != "duplicate":
+        # Who looks at it afterwards was not shown what was decided.
+        late = step.stage == "shown" and "decided" in at
+        if step.stage in STAGES and step.entry.verdict != "duplicate" and not late:
             at[step.stage] = step.entry.at
     reached = max((order.index(stage) for stage in at if stage != "other"), default=-1)  # type: ignore[arg-type]
     started = "started" in at
+    rejected = any(step.stage == "decided" and step.entry.detail.get("status") == "rejected" for step in steps)
+    ended = "outcome" in at or rejected
     asked_people = any(step.entry.action == "proposal.held" for step in steps)
     found = []
     for number, stage in enumerate(order):
         state: Literal["done", "missing", "not_needed", "ahead"] = "done"
         if stage not in at:
-            # What was refused or taken back went straight to its end: it misses nothing on the way.
+            # What was refused, rejected or taken back went straight to its end: it misses nothing on the way.
             skipped = (stage in FOR_PEOPLE or stage == "checked") and not asked_people
             over = number < reached
-            state = "not_needed" if skipped or (over and not started) else "missing" if over else "ahead"
+            due = started or (stage == "shown" and "decided" in at)
+            if over and due and not skipped:
+                state = "missing"
+            elif skipped or over or ended:
+                state = "not_needed"
+            else:
+                state = "ahead"
         found.append(Passed(stage=stage, word=STAGES[stage], state=state, at=at.get(stage)))
     return found
 

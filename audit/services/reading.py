@@ -34,7 +34,7 @@ ZONE = "zone"
 """Stands beside the filters: the zone that their times are of, so that an address means the same to everybody."""
 
 _ZONE_NAME = re.compile(r"[A-Za-z0-9_+/-]{1,60}", re.ASCII)
-_AN_ID = re.compile(r"system:.*|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.DOTALL)
+_AN_ID = re.compile(r"system:.*|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32}", re.ASCII | re.DOTALL)
 
 type Form = Literal["csv", "jsonl"]
 

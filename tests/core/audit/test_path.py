@@ -121,6 +121,18 @@ def test_a_call_that_still_waits_has_its_stages_ahead():
     assert path.waited is None
 
 
+def test_a_rejected_call_has_nothing_ahead_and_who_looks_afterwards_was_not_shown_it():
+    asked, held, *_ = whole_life()
+    rejected = entry("proposal.decided", 884, actor_id="u-mara", actor_name="Mara Lind", object_type="proposal",
+                     detail={"verdict": "reject", "round": 1, "status": "rejected", "reason": "no"})  # fmt: skip
+    path = path_of([asked, held, rejected, entry("proposal.shown", 900, actor_id="u-mara", detail={"round": 1})], {})
+    assert [passed.state for passed in path.stages] == [
+        "done", "done", "missing", "done", "not_needed", "not_needed", "not_needed",
+    ]  # fmt: skip
+    assert path.steps[2].title == "Rejected"
+    assert any("was shown this before deciding" in said for said in path.missing)
+
+
 def test_a_refused_click_is_told_and_decides_nothing():
     refused = entry("proposal.decided", 2, "refused", actor_name="Jon Hale", detail={"code": "SELF_APPROVAL"})
     path = path_of([*whole_life()[:2], refused], {})

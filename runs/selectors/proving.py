@@ -12,6 +12,7 @@ from runs.core.proof import Asked, Proof, proof_of
 from runs.core.state import CallMachine
 from runs.models import Call
 from runs.selectors.look_ups import LookUps, Note, look_ups_of
+from runs.selectors.restored import last_deadline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +59,9 @@ def proof_at(*, now: datetime, request_deadline: datetime, contract: Contract | 
         return Proof(standing="open", conclusive_at=request_deadline, because="contract")
     return proof_of(
         now=now,
-        conclusive_at=leases.conclusive_at(request_deadline, contract.settle_after_ms),
+        conclusive_at=leases.conclusive_at(
+            last_deadline(request_deadline, contract.timeout_ms), contract.settle_after_ms
+        ),
         can_be_asked=contract.adapter.look_up is not None,
         asking=look_ups.asking,
         nothing=_asked(look_ups.nothing),

@@ -23,6 +23,7 @@ from runs.core.reducer import CallMachine
 from runs.models import Dispatch
 from runs.selectors.history import folded
 from runs.selectors.look_ups import Note
+from runs.selectors.restored import last_deadline
 from runs.services.dispatch import LOOK_UP_SECONDS, dispatch_look_up
 from runs.services.outcome import Ending
 from runs.services.recording import dispatch_end_in
@@ -87,7 +88,7 @@ def _conclusive_at(work: Work, machine: CallMachine) -> datetime:
     """When a look-up that finds nothing begins to prove something."""
     if machine.request_deadline is None:  # cannot be: only what was started is unknown
         raise RuntimeError(f"call {work.call.call_id} is unknown and was never started")
-    deadline = datetime.fromisoformat(machine.request_deadline)
+    deadline = last_deadline(datetime.fromisoformat(machine.request_deadline), work.contract.timeout_ms)
     return leases.conclusive_at(deadline, work.contract.settle_after_ms)
 
 

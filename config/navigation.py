@@ -6,6 +6,7 @@ Counts are read only when the navigation is rendered: each is one query, so only
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from django.urls import reverse
 
@@ -107,11 +108,16 @@ class Navigation:
         """The entries that stay in view on a small screen."""
         return [self._entry(place) for place in self._mine() if not place.group]
 
+    @cached_property
     def groups(self) -> list[tuple[str, list[Entry]]]:
         """The other entries under their headings, in the order of GROUPS; a heading without an entry is left out."""
         mine = list(self._mine())
         found = ((group, [self._entry(place) for place in mine if place.group == group]) for group in GROUPS)
         return [(group, entries) for group, entries in found if entries]
+
+    def calling(self) -> int:
+        """How much behind the menu of a small screen calls for somebody."""
+        return sum(entry.count or 0 for _, entries in self.groups for entry in entries if entry.calls)
 
     def words(self) -> dict[str, str]:
         """The word of each place that stands behind the menu of a small screen, by its key."""

@@ -75,8 +75,8 @@ def _secret_key(path: Path) -> Iterator[Line]:
     except (OSError, ValueError) as error:
         yield problem("secret key", f"{path} cannot be read ({_plain(error)}).", "Correct CLEARANCE_SECRET_KEY_FILE.")
         return
-    if len(text) < 50:
-        yield problem("secret key", f"{path} holds less than 50 characters.", "Write 50 or more random ones into it.")
+    if len(text) < 32:
+        yield problem("secret key", f"{path} holds less than 32 characters.", "Write 43 or more random ones into it.")
     else:
         yield _closed("secret key", path) or ok("secret key", "It can be read.")
 

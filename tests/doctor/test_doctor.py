@@ -208,7 +208,7 @@ def test_a_key_file_that_is_not_there_or_open_to_others_is_told(examined, sound,
 
 def test_a_short_secret_key_and_a_file_that_is_no_fernet_key_are_told(examined, sound):
     Path(sound["CLEARANCE_SECRET_KEY_FILE"]).write_text("short")
-    assert "less than 50" in only(examined()).words
+    assert "less than 32" in only(examined()).words
     Path(sound["CLEARANCE_SECRET_KEY_FILE"]).write_text("x" * 60)
     Path(sound["CLEARANCE_CREDENTIAL_KEY_FILE"]).write_text("not a key")
     assert "no Fernet key" in only(examined()).words

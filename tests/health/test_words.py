@@ -10,4 +10,4 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "operations.md"
 def test_the_table_of_the_document_is_the_one_that_the_page_shows() -> None:
     text = DOCUMENT.read_text()
     for meaning in MEANINGS.values():
-        assert f"| {meaning.title} | {meaning.works} | {meaning.lost} |" in text
+        assert f"| {meaning.down} | {meaning.works} | {meaning.lost} |" in text

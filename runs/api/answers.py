@@ -11,8 +11,8 @@ from rest_framework.response import Response
 from approvals.selectors.links import proposal_link
 from audit.core.actor import Actor
 from audit.core.entry import utc_text
-from runs.core.kinds import CallState, RunStatus
-from runs.core.meanings import CALL_MEANING, RUN_MEANING
+from runs.core.kinds import CallState
+from runs.core.standing import call_told, run_told
 from runs.selectors.rows import CallRow, RunRow
 from runs.selectors.runs import EventRow
 from runs.selectors.stops import stop_of_call
@@ -52,7 +52,7 @@ def run_form(run: RunRow) -> dict[str, Any]:
         "title": run.title,
         "state": run.status,
         "detail": run.detail,
-        "meaning": RUN_MEANING[RunStatus(run.status)],
+        "meaning": run_told(run.status, {})[1],
         "seq": run.seq,
         "agent": {"id": run.agent_id, "name": run.agent_name},
         "on_behalf_of": acting,
@@ -79,7 +79,7 @@ def call_form(actor: Actor, call: CallRow) -> dict[str, Any]:
         "tool": call.tool,
         "contract_version": call.contract_version,
         "state": call.state,
-        "meaning": CALL_MEANING[CallState(call.state)],
+        "meaning": call_told(call.state)[2],
         "final": call.final,
         "digest": call.digest,
         "idempotency_key": call.key,

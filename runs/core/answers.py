@@ -10,7 +10,7 @@ only where sending the same call again cannot cause a second effect and may succ
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from audit.core.refusal import Outcome
+from audit.core.refusal import Outcome, Refusal
 
 type Answer = dict[str, Any]
 
@@ -48,3 +48,31 @@ def ended(status: str, error: Mapping[str, Any]) -> Answer:
         "retry_safe": error["retry_safe"],
         "error": dict(error),
     }
+
+
+def sound(answer: Any) -> Answer | None:
+    """A stored answer in the forms above; one that somebody gave another form is told as damaged, and hides no other
+    call of a list (S87)."""
+    if answer is None or (isinstance(answer, dict) and all(_has_form(*part) for part in answer.items())):
+        return answer
+    return ended("unknown", _DAMAGED.as_dict())
+
+
+_DAMAGED = Refusal(
+    "The stored answer of this call is not what was written. Do not send it again; tell an operator.",
+    code="ANSWER_DAMAGED",
+    status=500,
+    outcome="unknown",
+)
+_FORMS: Mapping[str, tuple[type, ...]] = {
+    "result": (dict, type(None)),
+    "receipt": (dict, type(None)),
+    "error": (dict, type(None)),
+    "problems": (list,),
+}
+
+
+def _has_form(name: str, value: Any) -> bool:
+    return isinstance(value, _FORMS.get(name, object)) and not (
+        name == "error" and value is not None and not {"code", "message", "retry_after"} <= value.keys()
+    )

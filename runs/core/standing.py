@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runs.core.kinds import CallState, RunStatus
-from runs.core.words import RUN_TONE, Tone
+from runs.core.meanings import CALL_MEANING, RUN_MEANING
+from runs.core.words import CALL_TONE, RUN_TONE, Tone
 
 RUN_WORD: Mapping[RunStatus, str] = {
     RunStatus.CREATED: "Not admitted yet",
@@ -50,6 +51,32 @@ class Standing:
     word: str
     tone: Tone
     beside: str = ""
+
+
+UNREADABLE = "Cannot be read"
+UNREADABLE_RUN = (
+    "A stored row of this run is not what was written, so what follows from it cannot be said and nothing more is done "
+    "with it. Tell an operator."
+)
+UNREADABLE_CALL = "The stored row of this call is not what was written. Tell an operator."
+
+
+def run_told(status: str, calls: Mapping[str, int]) -> tuple[Standing, str]:
+    """Tag and meaning of a run by what its row says; a status that is none is told as such, blanking nothing (S87)."""
+    try:
+        known = RunStatus(status)
+    except ValueError:
+        return Standing(UNREADABLE, "bad"), UNREADABLE_RUN
+    return run_standing(known, calls), RUN_MEANING[known]
+
+
+def call_told(state: str) -> tuple[str, Tone, str]:
+    """Word, tone and meaning of a call's state, likewise."""
+    try:
+        known = CallState(state)
+    except ValueError:
+        return UNREADABLE, "bad", UNREADABLE_CALL
+    return CALL_WORD[known], CALL_TONE[known], CALL_MEANING[known]
 
 
 def run_standing(status: RunStatus, calls: Mapping[str, int]) -> Standing:

@@ -16,10 +16,10 @@ from audit.core.actor import Actor
 from audit.core.visible import as_line
 from audit.store.clock import now
 from runs.core.kinds import CallState, RunStatus
-from runs.core.meanings import CALL_MEANING, RUN_MEANING
-from runs.core.standing import CALL_WORD, RUN_WORD, Standing, run_standing
+from runs.core.meanings import RUN_MEANING
+from runs.core.standing import RUN_WORD, UNREADABLE, UNREADABLE_RUN, Standing, call_told, run_told
 from runs.core.state import CallMachine, State
-from runs.core.words import CALL_TONE, Line, Segment, Tone, detail_segments, effect_words
+from runs.core.words import Line, Segment, Tone, detail_segments, effect_words
 from runs.selectors.rows import CallRow, RunRow
 from runs.selectors.runs import (
     EventRow,
@@ -184,16 +184,17 @@ def run_shown(actor: Actor, run_id: UUID | str, *, after: int | None = None, bef
     else:
         last = min(run.seq, after + WINDOW)
     events = timeline_of(detail, after=after, until=last)
-    may_cancel, why_no_cancel = _cancel(actor, detail.state)
-    status = RunStatus(run.status)
-    standing = run_standing(status, detail.counts)
+    may_cancel, why_no_cancel = (False, detail.damaged) if detail.damaged else _cancel(actor, detail.state)
+    standing, meaning = run_told(run.status, detail.counts)
+    if detail.damaged:
+        standing, meaning = Standing(UNREADABLE, "bad"), UNREADABLE_RUN
     looked_up = unresolved_of([call.id for call in detail.calls])
     shown = RunShown(
         run=run,
         now=now(),
         title=f"{as_line(run.title) or 'Run ' + str(run.id)[:8]} · {standing.word} · Clearance",
         standing=standing,
-        meaning=RUN_MEANING[status],
+        meaning=meaning,
         detail=_beside(run, standing),
         events=[_event(event) for event in reversed(events)],
         first=after + 1,
@@ -221,10 +222,9 @@ def _listing(actor: Actor, rows: Sequence[RunRow], state: str, q: str, following
     calls = call_counts(actor, [run.id for run in rows if run.status == RunStatus.COMPLETED])
     return RunsListed(
         rows=[
-            RunListed(run, standing, RUN_MEANING[status], _beside(run, standing))
+            RunListed(run, standing, meaning, _beside(run, standing))
             for run in rows
-            for status in [RunStatus(run.status)]
-            for standing in [run_standing(status, calls.get(run.id, {}))]
+            for standing, meaning in [run_told(run.status, calls.get(run.id, {}))]
         ],
         states=[StateOption(s.value, RUN_WORD[s], RUN_MEANING[s], counts.get(s.value, 0)) for s in RunStatus],
         total=sum(counts.values()),
@@ -247,21 +247,21 @@ def _event(row: EventRow) -> EventShown:
 
 
 def _call(row: CallRow, machine: CallMachine | None, looked_up: set[UUID]) -> CallShown:
-    state = CallState(row.state)
+    word, tone, meaning = call_told(row.state)
     error = (row.answer or {}).get("error") or {}
     return CallShown(
         unresolved_id=row.id if row.id in looked_up else None,
         call_id=row.call_id,
         tool=row.tool,
         digest=row.digest,
-        word=CALL_WORD[state],
-        tone=CALL_TONE[state],
-        meaning=CALL_MEANING[state],
+        word=word,
+        tone=tone,
+        meaning=meaning,
         proposal_id=row.proposal_id,
         effect=effect_words(machine.effect.value) if machine and machine.effect else "",
         attempt=machine.attempt if machine else 0,
         reference=(machine.reference or "") if machine else "",
-        until=(machine.request_deadline or "") if machine and state is CallState.STARTED else "",
+        until=(machine.request_deadline or "") if machine and row.state == CallState.STARTED else "",
         message=str(error.get("message", "")),
     )
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from runs.core.answers import sound
 from runs.core.kinds import FINAL_CALLS
 from runs.models import Call, Run
 
@@ -111,7 +112,7 @@ def call_row_of(call: Call, *, repeated: bool = False) -> CallRow:
         call.reason,
         call.state,
         call.proposal_id,
-        call.answer,
+        sound(call.answer),
         call.deadline,
         call.created_at,
         call.settled_at,

@@ -5,6 +5,8 @@ An agent sees the runs that it opened; a person sees the runs of the tenant, wit
 
 import base64
 import binascii
+import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,13 +17,17 @@ from django.db.models import Count, Q, QuerySet
 
 from audit.core.actor import Actor
 from audit.core.refusal import Invalid, NotFound
-from runs.core.events import Event as Fact
+from runs.core.reducer import REDUCERS
 from runs.core.state import CallMachine, State
 from runs.core.status import counts
 from runs.core.words import Line, line
 from runs.models import Call, Run
-from runs.selectors.history import facts, folded
+from runs.selectors.history import RunDamaged, facts_as_stored, folded
 from runs.selectors.rows import CallRow, RunRow, call_row_of, run_row
+
+log = logging.getLogger(__name__)
+
+type _Stored = tuple[int, str, datetime, dict[str, Any], dict[str, Any]]
 
 PAGE = 50
 TIMELINE_LIMIT = 500
@@ -39,13 +45,15 @@ class RunPage:
 class RunDetail:
     """A run with its calls. `machines` holds by call id what the history says of each: rule, round, attempt, effect.
 
-    `counts` are the numbers behind the status (calls by state, `in_flight`)."""
+    `counts` are the numbers behind the status (calls by state, `in_flight`). `damaged`: the history cannot be read, and
+    why in words; then `machines` is empty, `state` that of a run without events, and only the rows tell something."""
 
     run: RunRow
     calls: list[CallRow]
     machines: Mapping[str, CallMachine]
     counts: Mapping[str, int]
     state: State
+    damaged: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,31 +120,33 @@ def call_counts(actor: Actor, ids: Sequence[UUID]) -> Mapping[UUID, Mapping[str,
 def run_detail(actor: Actor, run_id: UUID | str) -> RunDetail:
     """A run, its calls in the order in which they were asked for, what the history says of each. Raises NotFound."""
     run = _visible(actor, run_id)
-    state = folded(run)
-    calls = Call.objects.filter(run=run).order_by("created_at", "id")
-    return RunDetail(run_row(run), [call_row_of(call) for call in calls], state.calls, counts(state), state)
+    calls = [call_row_of(call) for call in Call.objects.filter(run=run).order_by("created_at", "id")]
+    try:
+        state = folded(run)
+    except RunDamaged as damaged:
+        log.exception("The history of run %s cannot be read.", run.id)
+        nothing = REDUCERS[max(REDUCERS)].initial_state()
+        return RunDetail(run_row(run), calls, {}, Counter(call.state for call in calls), nothing, damaged.message)
+    return RunDetail(run_row(run), calls, state.calls, counts(state), state)
 
 
 def timeline(actor: Actor, run_id: UUID | str, *, after: int = 0, limit: int = TIMELINE_LIMIT) -> list[EventRow]:
     """The events behind sequence `after`, in order, at most `limit`. Raises NotFound."""
     run = _visible(actor, run_id)
-    found = list(facts(run.id, after=after, until=run.seq, limit=min(limit, TIMELINE_LIMIT)))
-    called = {fact.body["call_id"] for fact, _ in found if "call_id" in fact.body}
+    found = list(facts_as_stored(run.id, after=after, until=run.seq, limit=min(limit, TIMELINE_LIMIT)))
+    called = {str(body["call_id"]) for *_, body in found if "call_id" in body}
     return _in_words(found, dict(Call.objects.filter(run=run, call_id__in=called).values_list("call_id", "tool")))
 
 
 def timeline_of(detail: RunDetail, *, after: int, until: int) -> list[EventRow]:
     """`timeline` of a run that has been read already."""
-    found = list(facts(detail.run.id, after=after, until=until, limit=TIMELINE_LIMIT)) if until > after else []
+    found = list(facts_as_stored(detail.run.id, after=after, until=until, limit=TIMELINE_LIMIT))
     return _in_words(found, {call.call_id: call.tool for call in detail.calls})
 
 
-def _in_words(found: Sequence[tuple[Fact, datetime]], tools: Mapping[str, str]) -> list[EventRow]:
+def _in_words(found: Sequence[_Stored], tools: Mapping[str, str]) -> list[EventRow]:
     return [
-        EventRow(
-            fact.seq, fact.kind.value, at, fact.actor, fact.body, line(fact.kind.value, fact.body, fact.actor, tools)
-        )
-        for fact, at in found
+        EventRow(seq, kind, at, actor, body, line(kind, body, actor, tools)) for seq, kind, at, actor, body in found
     ]
 
 

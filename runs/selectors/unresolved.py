@@ -221,6 +221,13 @@ def unresolved_detail(actor: Actor, unresolved_id: UUID) -> Unresolved:
     )
 
 
+def unresolved_visible(actor: Actor, unresolved_id: UUID) -> None:
+    """Raises NotFound where `unresolved_detail` would; reads next to nothing."""
+    call = Call.objects.filter(pk=unresolved_id, run__in=visible_runs(actor)).only("id", "run_id", "call_id").first()
+    if call is None or not (unresolved_of([call.id]) or decisions_on(call.run_id, call.call_id)):
+        raise NotFound
+
+
 def unresolved_of(call_pks: Sequence[UUID]) -> set[UUID]:
     """Which of these calls have a page here: those that were looked up. For links from other pages."""
     rows = Dispatch.objects.filter(call_id__in=list(call_pks), kind="look_up")

@@ -22,6 +22,7 @@ from runs.selectors.unresolved import (
     UnresolvedRow,
     unresolved_detail,
     unresolved_page,
+    unresolved_visible,
 )
 
 
@@ -131,8 +132,11 @@ def one_shown(actor: Actor, unresolved_id: UUID) -> Shown:
 
 def one_changed(actor: Actor, unresolved_id: UUID, *, seen: str | None) -> Shown | None:
     """The page unless it is in the state `seen`; None asks only whether it may be seen. Raises NotFound."""
+    if seen is None:
+        unresolved_visible(actor, unresolved_id)
+        return None
     shown = one_shown(actor, unresolved_id)
-    return None if seen is None or seen == shown.state else shown
+    return None if seen == shown.state else shown
 
 
 def look_of(row: UnresolvedRow) -> Look:

@@ -16,7 +16,8 @@ from runs.services.stop import stop_lift, stop_set
 from runs.services.sweep import sweep_expired_leases
 from tests.model import book, call_model
 from tests.model.call_model import Model
-from tests.model.driving import DENYING, STRICTER, Driver, Shown, shown
+from tests.model.driving import DENYING, STRICTER, Shown, shown
+from tests.model.walking import Driver
 
 WORLD = frozenset({
     "clock passes the void time", "policy asks for more", "policy denies or a right is revoked",

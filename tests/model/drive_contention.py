@@ -11,7 +11,8 @@ from runs.store import claims
 from runs.store.append import append, lock_run
 from tests.model import book, contention_model
 from tests.model.contention_model import One, Two
-from tests.model.driving import Driver, Shown, Stage, shown
+from tests.model.driving import Shown, Stage, shown
+from tests.model.walking import Driver
 
 
 class ContentionDriver(Driver[Two]):

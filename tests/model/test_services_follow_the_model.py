@@ -11,7 +11,8 @@ from django.db import connection
 from tests.model.book import Book
 from tests.model.drive_call import CANCEL, PEOPLE, STOPS, WORLD, CallDriver
 from tests.model.drive_contention import ContentionDriver
-from tests.model.driving import SESSION_CLOCK, Stage, Walk
+from tests.model.driving import SESSION_CLOCK, Stage
+from tests.model.walking import Walk
 from tests.support.target import Target
 
 

@@ -3,6 +3,7 @@ one before. Only another answer is worth the reading that makes a page or a list
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, Min, Sum
@@ -13,8 +14,8 @@ from approvals.selectors.standing import WAITING, with_standing
 
 def proposal_tokens(ids: Collection[UUID]) -> Mapping[UUID, tuple[int, str]]:
     """Of each proposal its version and its standing of this instant, which a deadline changes too."""
-    found = with_standing(Proposal.objects.filter(pk__in=ids)).values_list("pk", "version", "standing")
-    return {pk: (version, standing) for pk, version, standing in found}
+    found: Any = with_standing(Proposal.objects.filter(pk__in=ids)).only("version")
+    return {proposal.pk: (proposal.version, proposal.standing) for proposal in found}  # annotated
 
 
 def list_tokens(tenant_ids: Collection[UUID]) -> Mapping[UUID, tuple[int, int, datetime | None]]:

@@ -57,7 +57,10 @@ def resolution_consume(*, resolution_id: int) -> ResolutionRow | None:
             [resolution_id],
         )
         row = cursor.fetchone()
-    return None if row is None else _row(*row[:6], json.loads(row[6]))
+    if row is None:
+        return None
+    id_, proposal_id, run_id, call_id, round_, kind, by = row
+    return _row(id_, proposal_id, run_id, call_id, round_, kind, json.loads(by))
 
 
 def _row(

@@ -48,7 +48,7 @@ def folded_now(run: Run) -> tuple[State, datetime]:
     RunDamaged."""
     with connection.cursor() as cursor:
         cursor.execute(NEWEST_AND_WHAT_FOLLOWS, {"run": run.id, "version": run.reducer_version, "seq": run.seq})
-        now, checkpoint, rows = cursor.fetchone() or (None, None, None)
+        [(now, checkpoint, rows)] = cursor.fetchall()
     try:
         return _folded(run, checkpoint, rows), now
     except (AttributeError, LookupError, TypeError, ValueError, IllegalTransition) as error:

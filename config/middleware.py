@@ -71,7 +71,7 @@ class ActorMiddleware:
             person = person_of(request.session)
             if person is not None:
                 request.actor, request.zone, request.theme = person.actor, person.zone, person.theme
-                session_seen(request.session.session_key or "")
+                session_seen(actor=person.actor, session_key=request.session.session_key or "")
         timezone.activate(request.zone)
 
 

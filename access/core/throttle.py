@@ -8,6 +8,8 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from audit.core.refusal import TooMany
+
 
 @dataclass(frozen=True, slots=True)
 class Limit:
@@ -56,3 +58,14 @@ def wait_words(seconds: int) -> str:
     if seconds < 7200:
         return f"{math.ceil(seconds / 60)} minutes"
     return f"{math.ceil(seconds / 3600)} hours"
+
+
+def too_many(limit: Limit, wait: int) -> TooMany:
+    """The refusal of a full counter, with what helps."""
+    where = "from your network" if limit is SIGN_IN_ADDRESS else "for this account"
+    return TooMany(
+        f"Too many attempts {where}. Wait {wait_words(wait)} and try again"
+        + (", or set a new password by mail." if limit is SIGN_IN_ACCOUNT else "."),
+        code="SIGN_IN_THROTTLED",
+        retry_after=wait,
+    )

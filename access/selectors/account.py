@@ -2,12 +2,20 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
+from zoneinfo import available_timezones
 
+from django.contrib.auth.password_validation import password_validators_help_texts
 from django.contrib.sessions.models import Session
 
 from access.models import BrowserSession, User
 from audit.core.actor import Actor
 from audit.store.clock import ClearanceNow
+
+_REGIONS = (
+    "Africa/", "America/", "Antarctica/", "Arctic/", "Asia/", "Atlantic/", "Australia/", "Europe/", "Indian/",
+    "Pacific/",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,3 +65,14 @@ def sessions_of(actor: Actor, session_key: str) -> list[SessionRow]:
         for row in found.select_related("tenant").order_by("-seen_at", "-started_at")
     ]
     return sorted(rows, key=lambda row: not row.this_one)
+
+
+@lru_cache(maxsize=1)
+def zones() -> tuple[str, ...]:
+    """The IANA zones that a person may choose, by name: those with a place, and UTC."""
+    return ("UTC", *sorted(name for name in available_timezones() if name.startswith(_REGIONS)))
+
+
+def password_rules() -> list[str]:
+    """The rules for a password, each a plain sentence."""
+    return [str(text) for text in password_validators_help_texts() if text]

@@ -1,8 +1,5 @@
 """Trying out the mail set-up, and telling in words what came of it."""
 
-import smtplib
-import socket
-import ssl
 from functools import partial
 
 from access.core.rights import require_admin
@@ -41,7 +38,10 @@ def mail_test(*, actor: Actor) -> str:
             mailer.send(to=email, subject="Test mail from Clearance", template="test", name=actor.name)
         except OSError as error:
             problem = Unavailable(
-                f"The mail was not sent: {error_words(error)}", code="MAIL_REFUSED", retry_after=None, retry_safe=False
+                f"The mail was not sent: {mailer.error_words(error)}",
+                code="MAIL_REFUSED",
+                retry_after=None,
+                retry_safe=False,
             )
     # The outcome is recorded after the fact: what was sent cannot be taken back when an entry fails.
     with audit_refusals(actor=actor, action="mail.tested", object_type="mail", object_id="", detail={"to": email}):
@@ -49,11 +49,6 @@ def mail_test(*, actor: Actor) -> str:
             raise problem
         audit_record(actor=actor, action="mail.tested", object_type="mail", object_id="", detail={"to": email})
     return email
-
-
-def mail_is_set_up() -> bool:
-    """Whether anything that is sent reaches anybody or anything."""
-    return mailer.configured()
 
 
 def invitation_send(*, actor: Actor, row: MemberRow) -> bool:
@@ -75,40 +70,3 @@ def invitation_send(*, actor: Actor, row: MemberRow) -> bool:
             token=row.link,
         )
     )
-
-
-def error_words(error: OSError) -> str:
-    """What went wrong at the mail server, in a sentence, with the server's own words where it said any."""
-    match error:
-        case smtplib.SMTPAuthenticationError():
-            return f"the server does not take the user name and password ({_said(error)})."
-        case smtplib.SMTPRecipientsRefused():
-            said = next(iter(error.recipients.values()), (0, b""))
-            return f"the server does not take the recipient ({said[0]} {_text(said[1])})."
-        case smtplib.SMTPSenderRefused():
-            return f"the server does not take the sender {error.sender} ({_said(error)}). See CLEARANCE_EMAIL_FROM."
-        case smtplib.SMTPNotSupportedError():
-            return f"the server cannot do what was asked: {error}"
-        case smtplib.SMTPResponseException():
-            return f"the server answered {_said(error)}."
-        case smtplib.SMTPServerDisconnected():
-            return f"the server hung up: {error}."
-        case ssl.SSLError():
-            reason = getattr(error, "reason", "") or error
-            return f"the encrypted connection failed: {reason}. Do scheme and port fit together?"
-        case socket.gaierror():
-            return "the server's name is not known. Check the host in CLEARANCE_EMAIL_URL."
-        case TimeoutError():
-            return "the server did not answer in time. Check host, port and firewall."
-        case ConnectionRefusedError():
-            return "nobody listens there. Check host and port in CLEARANCE_EMAIL_URL."
-    return f"{error.strerror or error}."
-
-
-def _said(error: smtplib.SMTPResponseException) -> str:
-    return f"{error.smtp_code} {_text(error.smtp_error)}"
-
-
-def _text(raw: bytes | str) -> str:
-    text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
-    return " ".join(text.split())[:300]

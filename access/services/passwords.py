@@ -3,15 +3,16 @@
 from dataclasses import dataclass, replace
 from functools import partial
 
-from django.contrib.auth.password_validation import password_validators_help_texts, validate_password
+from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from access.core.address import throttled_as
-from access.core.throttle import RESET_ACCOUNT, RESET_ADDRESS, SIGN_IN_ACCOUNT, wait_words
+from access.core.throttle import RESET_ACCOUNT, RESET_ADDRESS, SIGN_IN_ACCOUNT, too_many, wait_words
+from access.core.words import nobody
 from access.models import Membership, User
-from access.services.signin import nobody, record_for_account, too_many
 from access.store import browsers, links, mailer, throttle
+from access.store.refused import account_refused
 from audit.core.actor import Actor
 from audit.core.refusal import Forbidden, Invalid, NotFound, TooMany, Unauthenticated
 from audit.services.record import audit_record, audit_refusals
@@ -31,11 +32,6 @@ class LinkRow:
     email: str
     name: str
     organisations: tuple[str, ...]
-
-
-def password_rules() -> list[str]:
-    """The rules for a password, each a plain sentence."""
-    return [str(text) for text in password_validators_help_texts() if text]
 
 
 def password_change(*, actor: Actor, current: str, new: str, session_key: str, address: str) -> User:
@@ -66,7 +62,7 @@ def password_change(*, actor: Actor, current: str, new: str, session_key: str, a
                 )
             if current == new:
                 raise Invalid("This is the password you have already. Choose another one.", code="PASSWORD_SAME")
-            set_password(user, new)
+            _set_password(user, new)
             ended = browsers.end(browsers.of_person(user.id, but=session_key), "the password was changed")
             audit_record(
                 actor=actor, action="password.changed", object_type="account", object_id=actor.id,
@@ -96,7 +92,7 @@ def password_reset_ask(*, email: str, address: str) -> None:
                 retry_after=taken.wait,
             )
             if taken.tell:
-                record_for_account(
+                account_refused(
                     User.objects.filter(email=account).first(), account, refusal, action="password.reset_asked",
                     address=address,
                 )  # fmt: skip
@@ -104,7 +100,7 @@ def password_reset_ask(*, email: str, address: str) -> None:
     mailer.later(partial(_reset_send, account, address))
 
 
-def link_look(token: str) -> LinkRow | None:
+def link_look(*, token: str) -> LinkRow | None:
     """Whose password an open link sets; None for any other. Reading changes nothing (S11: scanners follow links)."""
     link = links.find(token)
     if link is None or link.used_at or link.void_at or link.expires_at <= clock.now():
@@ -128,7 +124,7 @@ def password_set(*, token: str, new: str, address: str) -> str:
         if link.expires_at <= clock.now():
             raise NotFound(LINK_GONE, code="LINK_GONE")
         user = User.objects.select_for_update().get(id=link.user_id)
-        set_password(user, new)
+        _set_password(user, new)
         ended = browsers.end(browsers.of_person(user.id), "the password was set anew")
         action = "invitation.accepted" if link.purpose == "invitation" else "password.reset"
         _record_everywhere(user, action, {"address": address, "sessions_ended": ended})
@@ -136,7 +132,7 @@ def password_set(*, token: str, new: str, address: str) -> str:
     return user.email
 
 
-def set_password(user: User, new: str) -> None:
+def _set_password(user: User, new: str) -> None:
     """Set and save, in the caller's transaction; open links of the person end. Raises Invalid (PASSWORD_WEAK)."""
     if "\0" in new or len(new) > 1000:
         raise Invalid("A password has at most 1,000 characters and no control characters.", code="PASSWORD_WEAK")
@@ -153,7 +149,7 @@ def _reset_send(account: str, address: str) -> None:
     """In the mail thread. An account that belongs to no organisation gets no link: it could not sign in anyway."""
     user = User.objects.filter(email=account, is_active=True, memberships__is_active=True).distinct().first()
     if user is None:
-        record_for_account(
+        account_refused(
             User.objects.filter(email=account).first(), account,
             Unauthenticated("No account with this address can sign in.", code="NO_ACCOUNT"),
             action="password.reset_asked", address=address,
@@ -174,8 +170,3 @@ def _record_everywhere(user: User, action: str, detail: dict[str, object], *, sh
     for tenant in tenants.order_by("created_at", "id"):
         actor = replace(nobody(str(tenant)), id=str(user.id), name=user.name) if shown else nobody(str(tenant))
         audit_record(actor=actor, action=action, object_type="account", object_id=user.id, detail=detail)
-
-
-def link_address(base_url: str, token: str) -> str:
-    """Where a link leads."""
-    return f"{base_url}/password/new/?link={token}"

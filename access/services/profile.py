@@ -1,25 +1,12 @@
 """What a person sets for themselves: name, time zone, theme."""
 
-from functools import lru_cache
-from zoneinfo import available_timezones
-
 from access.core.names import name_of
 from access.models import User
 from access.models.people import THEMES
+from access.selectors.account import zones
 from audit.core.actor import Actor
 from audit.core.refusal import Forbidden, Invalid
 from audit.services.record import audit_record, audit_refusals
-
-_REGIONS = (
-    "Africa/", "America/", "Antarctica/", "Arctic/", "Asia/", "Atlantic/", "Australia/", "Europe/", "Indian/",
-    "Pacific/",
-)  # fmt: skip
-
-
-@lru_cache(maxsize=1)
-def zones() -> tuple[str, ...]:
-    """The IANA zones that a person may choose, by name: those with a place, and UTC."""
-    return ("UTC", *sorted(name for name in available_timezones() if name.startswith(_REGIONS)))
 
 
 def profile_change(*, actor: Actor, name: str, time_zone: str, theme: str) -> None:

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from access.core.words import browser_words
 from access.models import BrowserSession
 from access.store import browsers
 from audit.core.actor import Actor
@@ -75,27 +76,9 @@ def session_rekeyed(*, actor: Actor, old_key: str, new_key: str) -> None:
     BrowserSession.objects.filter(session_key=old_key, user_id=actor.id).update(session_key=new_key)
 
 
-def session_seen(session_key: str) -> None:
-    """The session is in use. Written rarely; see store/browsers.py."""
-    browsers.seen(session_key)
-
-
-def browser_words(header: str) -> str:
-    """`Firefox on Linux` from a User-Agent header; what it cannot name is left out. A hint for its owner, no proof."""
-    browser = next((name for mark, name in _BROWSERS if mark in header), "")
-    system = next((name for mark, name in _SYSTEMS if mark in header), "")
-    return " on ".join(word for word in (browser, system) if word) or "Unknown browser"
-
-
-# In this order: each browser also claims to be those further down.
-_BROWSERS = (
-    ("Edg", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("FxiOS/", "Firefox"), ("CriOS/", "Chrome"),
-    ("Chrome/", "Chrome"), ("Safari/", "Safari"), ("curl/", "curl"), ("python-httpx/", "A Python program"),
-)  # fmt: skip
-_SYSTEMS = (
-    ("iPhone", "iPhone"), ("iPad", "iPad"), ("Android", "Android"), ("Windows", "Windows"), ("Mac OS X", "macOS"),
-    ("CrOS", "ChromeOS"), ("Linux", "Linux"),
-)  # fmt: skip
+def session_seen(*, actor: Actor, session_key: str) -> None:
+    """The actor's session is in use. Written rarely; see store/browsers.py."""
+    browsers.seen(actor.id, session_key)
 
 
 def _person(actor: Actor) -> None:

@@ -3,21 +3,18 @@
 Counters live in PostgreSQL, so signing in and its throttle work while Valkey is down (docs/decisions/0011-sign-in.md).
 """
 
-import hashlib
-import hmac
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.contrib.auth import authenticate
 
 from access.core.address import throttled_as
-from access.core.throttle import SIGN_IN_ACCOUNT, SIGN_IN_ADDRESS, Limit, wait_words
-from access.models import Membership, User
+from access.core.throttle import SIGN_IN_ACCOUNT, SIGN_IN_ADDRESS, too_many
+from access.models import User
 from access.selectors.actors import actor_for_session
 from access.store import throttle
+from access.store.refused import account_refused
 from audit.core.actor import Actor
-from audit.core.refusal import Forbidden, Refusal, TooMany, Unauthenticated
-from audit.services.record import audit_refused
+from audit.core.refusal import Forbidden, Refusal, Unauthenticated
 
 # One sentence for an unknown address, a wrong password and a closed account: it tells a guesser nothing.
 WRONG = "This e-mail address and password do not open an account. Check both and try again."
@@ -69,52 +66,6 @@ def person_sign_in(*, email: str, password: str, address: str) -> SignedIn:
     return SignedIn(user, actor)
 
 
-def too_many(limit: Limit, wait: int) -> TooMany:
-    """The refusal of a full counter, with what helps."""
-    where = "from your network" if limit is SIGN_IN_ADDRESS else "for this account"
-    return TooMany(
-        f"Too many attempts {where}. Wait {wait_words(wait)} and try again"
-        + (", or set a new password by mail." if limit is SIGN_IN_ACCOUNT else "."),
-        code="SIGN_IN_THROTTLED",
-        retry_after=wait,
-    )
-
-
-def record_for_account(user: User | None, typed: str, refusal: Refusal, *, action: str, address: str) -> None:
-    """Record a refusal of somebody who is not signed in, in every organisation of the account that was aimed at."""
-    tenants = [] if user is None else list(_tenants(user))
-    if user is None or not tenants:
-        audit_refused(
-            actor=nobody(""), refusal=refusal, action=action, object_type="account", object_id=_hashed(typed),
-            detail={"address": address},
-        )  # fmt: skip
-        return
-    for tenant in tenants:
-        audit_refused(
-            actor=nobody(str(tenant)), refusal=refusal, action=action, object_type="account", object_id=user.id,
-            detail={"address": address, "email": user.email},
-        )  # fmt: skip
-
-
-def nobody(tenant_id: str) -> Actor:
-    """Somebody at a browser who has not shown who they are."""
-    return Actor(
-        kind="person", id="", name="somebody not signed in", tenant_id=tenant_id, roles=frozenset(),
-        groups=frozenset(), scopes=frozenset(), via="session",
-    )  # fmt: skip
-
-
-def _tenants(user: User) -> list[object]:
-    return list(Membership.objects.filter(user=user).order_by("created_at", "id").values_list("tenant_id", flat=True))
-
-
 def _record(account: str, address: str, refusal: Refusal) -> None:
     user = User.objects.filter(email=account).first() if account else None
-    record_for_account(user, account, refusal, action="person.signed_in", address=address)
-
-
-def _hashed(typed: str) -> str:
-    """Equal for equal texts, so that a row of attempts is seen as one, and of no use to whoever reads it."""
-    key = settings.SECRET_KEY.encode()
-    digest = hmac.new(key, b"clearance/typed/1\0" + typed.encode("utf-8", "surrogatepass"), hashlib.sha256)
-    return "typed:" + digest.hexdigest()[:16]
+    account_refused(user, account, refusal, action="person.signed_in", address=address)

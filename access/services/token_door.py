@@ -9,7 +9,7 @@ from typing import Any
 
 from access.core.address import throttled_as
 from access.core.throttle import TOKEN_ADDRESS, TOKEN_AGENT, Limit, wait_words
-from access.services.signin import nobody
+from access.core.words import nobody
 from access.services.token import TokenPair, token_issue, token_refresh
 from access.store import throttle
 from audit.core.refusal import TooMany, Unauthenticated

@@ -47,7 +47,7 @@ def move(session_key: str, tenant_id: UUID) -> None:
     BrowserSession.objects.filter(session_key=session_key).update(tenant_id=tenant_id)
 
 
-def seen(session_key: str) -> None:
+def seen(user_id: str, session_key: str) -> None:
     """Note that the session is in use; writes at most once in five minutes of this process."""
     now = time.monotonic()
     with _seen_lock:
@@ -58,4 +58,6 @@ def seen(session_key: str) -> None:
         if now - last < _SEEN_EVERY:
             return
         _seen[session_key] = now
-    BrowserSession.objects.filter(session_key=session_key, ended_at=None).update(seen_at=ClearanceNow())
+    BrowserSession.objects.filter(user_id=user_id, session_key=session_key, ended_at=None).update(
+        seen_at=ClearanceNow()
+    )

@@ -6,6 +6,8 @@ Mail carries no secret but the single-use link that it is sent for.
 import logging
 import queue
 import smtplib
+import socket
+import ssl
 import threading
 from collections.abc import Callable
 
@@ -66,3 +68,40 @@ def _work() -> None:
 def wait_until_sent() -> None:
     """Return when nothing waits any more; for the end of a process and for tests."""
     _jobs.join()
+
+
+def error_words(error: OSError) -> str:
+    """What went wrong at the mail server, in a sentence, with the server's own words where it said any."""
+    match error:
+        case smtplib.SMTPAuthenticationError():
+            return f"the server does not take the user name and password ({_said(error)})."
+        case smtplib.SMTPRecipientsRefused():
+            said = next(iter(error.recipients.values()), (0, b""))
+            return f"the server does not take the recipient ({said[0]} {_text(said[1])})."
+        case smtplib.SMTPSenderRefused():
+            return f"the server does not take the sender {error.sender} ({_said(error)}). See CLEARANCE_EMAIL_FROM."
+        case smtplib.SMTPNotSupportedError():
+            return f"the server cannot do what was asked: {error}"
+        case smtplib.SMTPResponseException():
+            return f"the server answered {_said(error)}."
+        case smtplib.SMTPServerDisconnected():
+            return f"the server hung up: {error}."
+        case ssl.SSLError():
+            reason = getattr(error, "reason", "") or error
+            return f"the encrypted connection failed: {reason}. Do scheme and port fit together?"
+        case socket.gaierror():
+            return "the server's name is not known. Check the host in CLEARANCE_EMAIL_URL."
+        case TimeoutError():
+            return "the server did not answer in time. Check host, port and firewall."
+        case ConnectionRefusedError():
+            return "nobody listens there. Check host and port in CLEARANCE_EMAIL_URL."
+    return f"{error.strerror or error}."
+
+
+def _said(error: smtplib.SMTPResponseException) -> str:
+    return f"{error.smtp_code} {_text(error.smtp_error)}"
+
+
+def _text(raw: bytes | str) -> str:
+    text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
+    return " ".join(text.split())[:300]

@@ -8,9 +8,9 @@ from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from access.selectors.account import account_of, sessions_of
-from access.services.passwords import password_change, password_rules
-from access.services.profile import profile_change, zones
+from access.selectors.account import account_of, password_rules, sessions_of, zones
+from access.services.passwords import password_change
+from access.services.profile import profile_change
 from access.services.sessions import session_end, session_rekeyed, sessions_end_others
 from access.web.forms import field
 from access.web.requests import PersonRequest, signed_in

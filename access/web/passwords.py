@@ -2,14 +2,15 @@
 
 from typing import cast
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from access.services.mail import mail_is_set_up
-from access.services.passwords import LINK_GONE, link_look, password_reset_ask, password_rules, password_set
+from access.selectors.account import password_rules
+from access.services.passwords import LINK_GONE, link_look, password_reset_ask, password_set
 from access.web.forms import field
 from access.web.requests import PageRequest
 from audit.core.refusal import Invalid, NotFound, TooMany
@@ -19,7 +20,7 @@ from audit.core.refusal import Invalid, NotFound, TooMany
 def forgotten(request: HttpRequest) -> HttpResponse:
     """Ask for a link by mail. The answer is one and the same for every address."""
     page = cast(PageRequest, request)
-    context = {"email": field(page, "email", 300), "sent": False, "problem": "", "mail": mail_is_set_up()}
+    context = {"email": field(page, "email", 300), "sent": False, "problem": "", "mail": settings.MAIL.kind != "off"}
     if page.method == "POST":
         try:
             password_reset_ask(email=str(context["email"]), address=page.address)
@@ -50,7 +51,7 @@ def new_password(request: HttpRequest) -> HttpResponse:
             problem = refusal.message
         except NotFound:
             pass  # told below, like a link that was no good from the start
-    link = link_look(token)
+    link = link_look(token=token)
     if link is None:
         return render(page, "account/link_gone.html", {"message": LINK_GONE}, status=404)
     context = {"link": link, "token": token, "problem": problem, "rules": password_rules()}

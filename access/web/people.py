@@ -11,9 +11,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from access.core.names import ROLES
 from access.core.rights import require_admin
+from access.core.words import link_address
 from access.selectors.directory import group_choices, people_page, person_detail
 from access.services.mail import invitation_send
-from access.services.passwords import link_address
 from access.services.people import (
     MemberRow,
     group_add,

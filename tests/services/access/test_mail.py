@@ -96,7 +96,7 @@ def test_a_server_that_is_not_there_and_one_that_speaks_no_tls_are_told(acme, se
     ],
 )
 def test_what_goes_wrong_on_the_way_is_told(error, words):
-    assert words in mail.error_words(error)
+    assert words in mailer.error_words(error)
 
 
 def test_without_a_set_up_nothing_is_tried(acme):
@@ -104,7 +104,7 @@ def test_without_a_set_up_nothing_is_tried(acme):
         mail.mail_test(actor=acme.admin.actor)
     assert refusal.value.code == "MAIL_OFF"
     assert "CLEARANCE_EMAIL_URL" in refusal.value.message
-    assert not mail.mail_is_set_up()
+    assert not mailer.configured()
 
 
 def test_only_an_admin_tests_and_not_without_end(acme, server, set_up):

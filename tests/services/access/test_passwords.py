@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from access.models import AccountLink
+from access.selectors.account import password_rules
 from access.services import passwords, people
 from access.store import mailer
 from audit.core.refusal import Conflict, Forbidden, Invalid, NotFound, TooMany
@@ -84,7 +85,7 @@ def test_what_changes_no_password_says_why(acme, anna, current, new, code):
 
 
 def test_rules_are_plain_sentences():
-    rules = passwords.password_rules()
+    rules = password_rules()
     assert len(rules) == 3
     assert all(re.fullmatch(r"Your password .*\.", rule) for rule in rules)
 
@@ -116,13 +117,13 @@ def test_an_invited_person_sets_their_password_once(acme):
     assert (row.created, row.password) == (True, "")
     assert row.link not in repr(row)
     assert not opens(row.email, "")
-    look = passwords.link_look(row.link)
+    look = passwords.link_look(token=row.link)
     assert (look.purpose, look.email, look.name, look.organisations) == (
         "invitation", "ida@acme.example", "Ida", (acme.name,),
     )  # fmt: skip
     assert passwords.password_set(token=row.link, new=NEW, address=HERE) == row.email
     assert opens(row.email, NEW)
-    assert passwords.link_look(row.link) is None
+    assert passwords.link_look(token=row.link) is None
     with pytest.raises(NotFound) as refusal:
         passwords.password_set(token=row.link, new="another-passphrase", address=HERE)
     assert refusal.value.code == "LINK_GONE"
@@ -136,7 +137,7 @@ def test_an_invited_person_sets_their_password_once(acme):
 def test_looking_at_a_link_uses_nothing(acme):
     row = invited(acme)
     for _ in range(3):
-        assert passwords.link_look(row.link)
+        assert passwords.link_look(token=row.link)
     assert passwords.password_set(token=row.link, new=NEW, address=HERE)
 
 
@@ -154,7 +155,7 @@ def test_a_link_is_good_to_its_last_millisecond_and_not_one_longer(acme, stand_a
     stand_at(end - timedelta(milliseconds=1))
     assert passwords.password_set(token=row.link, new=NEW, address=HERE)
     stand_at(end)
-    assert passwords.link_look(late.link) is None
+    assert passwords.link_look(token=late.link) is None
     with pytest.raises(NotFound):
         passwords.password_set(token=late.link, new=NEW, address=HERE)
     assert not opens("late@acme.example", NEW)
@@ -162,7 +163,7 @@ def test_a_link_is_good_to_its_last_millisecond_and_not_one_longer(acme, stand_a
 
 @pytest.mark.parametrize("token", ["", "x", "x" * 5000, "a\ud800b"])
 def test_a_link_that_was_never_made_opens_nothing(db, token):
-    assert passwords.link_look(token) is None
+    assert passwords.link_look(token=token) is None
     with pytest.raises(NotFound):
         passwords.password_set(token=token, new=NEW, address=HERE)
 
@@ -175,8 +176,8 @@ def test_only_the_hash_of_a_link_is_kept(acme):
 def test_a_new_invitation_voids_the_one_before(acme):
     row = invited(acme)
     again = people.invitation_renew(actor=acme.admin.actor, membership_id=row.membership_id)
-    assert passwords.link_look(row.link) is None
-    assert passwords.link_look(again.link)
+    assert passwords.link_look(token=row.link) is None
+    assert passwords.link_look(token=again.link)
 
 
 def test_no_link_is_made_for_somebody_who_has_a_password(acme, anna):
@@ -195,7 +196,7 @@ def test_no_admin_gets_a_link_to_an_account_that_also_belongs_elsewhere(acme):
     with pytest.raises(Conflict) as refusal:
         people.invitation_renew(actor=other.admin.actor, membership_id=place.membership_id)
     assert refusal.value.code == "ELSEWHERE"
-    assert passwords.link_look(row.link), "and the invitation stays good"
+    assert passwords.link_look(token=row.link), "and the invitation stays good"
 
 
 def test_twenty_uses_of_one_link_at_once_set_one_password(committed_db, race):

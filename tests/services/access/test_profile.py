@@ -2,8 +2,8 @@
 
 import pytest
 
-from access.selectors.account import account_of
-from access.services.profile import profile_change, zones
+from access.selectors.account import account_of, zones
+from access.services.profile import profile_change
 from audit.core.refusal import Forbidden, Invalid
 from audit.selectors.entries import EntryFilters, entries_page
 from tests.support import factories

@@ -7,6 +7,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.db import DatabaseError
 
+from access.core.words import browser_words
 from access.models import BrowserSession
 from access.selectors.account import sessions_of
 from access.services import people, sessions
@@ -61,7 +62,7 @@ def test_a_session_is_listed_with_browser_address_and_times(acme, anna):
     ],
 )  # fmt: skip
 def test_a_browser_is_told_in_words_and_nothing_of_the_header_is_kept(header, words):
-    assert sessions.browser_words(header) == words
+    assert browser_words(header) == words
 
 
 def test_one_session_is_ended_and_opens_nothing_from_then_on(acme, anna):
@@ -138,15 +139,15 @@ def test_when_a_session_was_seen_is_written_rarely(anna, monkeypatch, stand_at, 
 
     moment = datetime(2026, 11, 29, 12, tzinfo=UTC)
     stand_at(moment)
-    key = begin(anna)
+    key, actor = begin(anna), anna.actor
     ticks = [100.0]
     monkeypatch.setattr("access.store.browsers.time.monotonic", lambda: ticks[0])
     stand_at(moment + timedelta(minutes=9))
     for second in (100.0, 250.0, 399.0):
         ticks[0] = second
         with django_assert_num_queries(0):
-            sessions.session_seen(key)
+            sessions.session_seen(actor=actor, session_key=key)
     ticks[0] = 401.0
     with django_assert_num_queries(1):
-        sessions.session_seen(key)
+        sessions.session_seen(actor=actor, session_key=key)
     assert BrowserSession.objects.get(session_key=key).seen_at == moment + timedelta(minutes=9)

@@ -5,6 +5,8 @@ The log outlives the code that wrote it: a line is never taken out, and an actio
 
 from dataclasses import dataclass
 
+from audit.core.entry import Entry
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -144,6 +146,15 @@ def words_of(action: str, verdict: str = "ok") -> str:
     if verdict == "duplicate":
         return f"{known.done} (the same again)"
     return known.done
+
+
+def words_for(entry: Entry) -> str:
+    """`words_of` an entry; a decision says which one."""
+    if entry.action == "proposal.decided" and entry.verdict == "ok":
+        decided = {"approve": "approved", "reject": "rejected"}.get(str(entry.detail.get("verdict")))
+        if decided:
+            return f"A proposal was {decided}"
+    return words_of(entry.action, entry.verdict)
 
 
 def actions_of(chosen: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import tzinfo
 from typing import Any
 
-from audit.core.actions import words_of
+from audit.core.actions import words_for
 from audit.core.entry import FIELDS, Entry, utc_text
 from audit.core.visible import as_line, visible, warning
 
@@ -34,7 +34,7 @@ def csv_row(entry: Entry, zone: tzinfo) -> list[str]:
         str(entry.id),
         utc_text(entry.at),
         f"{entry.at.astimezone(zone):%Y-%m-%d %H:%M:%S %Z}",
-        words_of(entry.action, entry.verdict),
+        words_for(entry),
     ]
     hiding: list[str] = []
     for name in FIELDS[2:]:

@@ -213,7 +213,8 @@ def _read(actor: Actor, given: Mapping[str, str], zone: tzinfo) -> tuple[Asked, 
             continue
         if not ids:
             problems[name] = "Nobody of this name has acted here. Look for an entry of theirs, and filter by its actor."
-        filters = replace(filters, **{field: ids[0] if len(ids) == 1 else tuple(ids)})
+        found = ids[0] if len(ids) == 1 else tuple(ids)
+        filters = replace(filters, actor_id=found) if field == "actor_id" else replace(filters, on_behalf_of=found)
     if problem:
         problems[ZONE] = problem
     kept = {**asked.given, ZONE: named} if named else asked.given

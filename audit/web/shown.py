@@ -9,7 +9,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils.http import urlencode
 
-from audit.core.actions import TONES, VERDICTS, choices, words_of
+from audit.core.actions import TONES, VERDICTS, choices, words_for
 from audit.core.entry import Entry
 from audit.core.filters import NAMES, WORDS
 from audit.core.path import Passed, Path, Step
@@ -145,7 +145,7 @@ def entry_shown(read: EntryRead) -> EntryShown:
     hiding = [said for text in (*texts, *(value for _, value in rows)) if (said := warning(text))]
     return EntryShown(
         entry=entry,
-        words=words_of(entry.action, entry.verdict),
+        words=words_for(entry),
         tone=TONES.get(entry.verdict, "still"),
         verdict=VERDICTS.get(entry.verdict, entry.verdict),
         acting_for=read.names.get(entry.on_behalf_of, ""),
@@ -218,7 +218,7 @@ def _rows(page: LogPage) -> Iterator[RowShown]:
             entry=entry,
             day=day if new else None,
             utc="" if same else f"{entry.at.astimezone(UTC):%H:%M:%S} UTC",
-            words=words_of(entry.action, entry.verdict),
+            words=words_for(entry),
             tone=TONES.get(entry.verdict, "still"),
             verdict="" if entry.verdict == "ok" else VERDICTS.get(entry.verdict, entry.verdict),
             said=_said(entry.detail),
@@ -230,11 +230,13 @@ def _rows(page: LogPage) -> Iterator[RowShown]:
 
 
 def _said(detail: Mapping[str, Any]) -> str:
-    for name in SAID:
-        value = detail.get(name)
-        if isinstance(value, str) and value.strip():
-            return value if len(value) <= _LONG else value[: _LONG - 1] + "…"
-    return ""
+    """What a detail says of itself; a reason that somebody gave stands behind what it was given for."""
+    texts = [value for name in SAID if isinstance(value := detail.get(name), str) and value.strip()]
+    shown = texts[:1]
+    reason = detail.get("reason")
+    if isinstance(reason, str) and reason.strip() and reason not in shown:
+        shown.append(reason)
+    return " · ".join(text if len(text) <= _LONG else text[: _LONG - 1] + "…" for text in shown)
 
 
 def _field(name: str, page: LogPage) -> FieldShown:

@@ -36,7 +36,7 @@ def test_from_the_log_to_the_path_of_a_call_and_its_entry(acting, open_page, ask
     page.get_by_role("button", name="Show").click()
     expect(page).to_have_url(re.compile(f"run={asked.run_id}"))  # an address that can be kept
     expect(entries(page)).to_have_count(1)
-    expect(entries(page)).to_contain_text("A proposal was decided")
+    expect(entries(page)).to_contain_text("A proposal was rejected")
     expect(entries(page)).to_contain_text("=1+1 is not our parcel")
     expect(page.get_by_label("Run", exact=True)).to_have_value(asked.run_id)
     page.get_by_role("link", name="path of step-1").click()

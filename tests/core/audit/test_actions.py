@@ -3,11 +3,13 @@
 import ast
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from audit.core.actions import ACTIONS, GROUPS, TONES, VERDICTS, actions_of, choices, words_of
+from audit.core.actions import ACTIONS, GROUPS, TONES, VERDICTS, actions_of, choices, words_for, words_of
+from audit.core.entry import FIELDS, Entry
 
 FLOORS = ("services", "store", "exports", "live", "web", "api")
 ROOT = Path(__file__).resolve().parents[3]
@@ -40,8 +42,9 @@ def constants(tree: ast.Module) -> dict[str, str]:
 
 def recorded() -> tuple[set[str], list[str]]:
     """The actions that the code records, and the places whose action cannot be read off the code."""
-    everywhere = {}
-    found, unread = set(), []
+    everywhere: dict[str, str] = {}
+    found: set[str] = set()
+    unread: list[str] = []
     parsed = list(trees())
     for _, tree in parsed:
         everywhere |= constants(tree)
@@ -58,7 +61,7 @@ def recorded() -> tuple[set[str], list[str]]:
         for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
             for value in [word.value for word in call.keywords if word.arg == "action"]:
                 if isinstance(value, ast.Constant):
-                    found.add(value.value)
+                    found.add(str(value.value))
                 elif isinstance(value, ast.Name) and value.id in handed_on:
                     continue  # whoever hands it over wrote it out
                 elif isinstance(value, ast.Name) and value.id in names:
@@ -106,3 +109,22 @@ def test_a_choice_means_one_action_or_a_group_or_nothing():
 
 def test_every_verdict_has_a_tone():
     assert set(TONES) == set(VERDICTS)
+
+
+@pytest.mark.parametrize(
+    ("detail", "verdict", "words"),
+    [
+        ({"verdict": "approve"}, "ok", "A proposal was approved"),
+        ({"verdict": "reject"}, "ok", "A proposal was rejected"),
+        ({}, "ok", "A proposal was decided"),
+        ({"verdict": ["x"]}, "ok", "A proposal was decided"),
+        ({"verdict": "approve"}, "refused", "Refused to decide a proposal"),
+    ],
+)
+def test_a_decision_says_which_one(detail, verdict, words):
+    entry = Entry(
+        **dict.fromkeys(FIELDS, "")
+        | {"at": datetime(2026, 11, 29, tzinfo=UTC), "id": 1, "action": "proposal.decided", "verdict": verdict}
+        | {"detail": detail, "result_bytes": None, "duration_ms": None}
+    )
+    assert words_for(entry) == words

@@ -20,6 +20,11 @@ def pytest_configure(config: pytest.Config) -> None:
     import django
 
     django.setup()
+    # A banner that comes when a look in the background has ended would make two looks at one page differ.
+    from config.health import report
+    from config.health.looking import Looking
+
+    report.looking = Looking({})
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

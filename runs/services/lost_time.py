@@ -19,7 +19,7 @@ from runs.core import leases
 from runs.core.kinds import OPEN_CALLS, CallState
 from runs.core.kinds import EventKind as K
 from runs.services.dispatch import dispatch_look_up
-from runs.services.outcome import Ending, unknown_answer
+from runs.services.outcome import Ending, dispatch_unknown_answer
 from runs.services.reconcile import LEASE_MS, SLOWEST_MS
 from runs.services.recording import dispatch_end_in
 from runs.services.work import Gone, Work
@@ -136,7 +136,9 @@ def _without_look_up(work: Work, restored_at: datetime) -> Work | None:
             [(K.DISPATCH_STARTED, sent), (K.OUTCOME_UNKNOWN, lost)],
             actor=work.actor,
             guard=work.guard,
-            answers={work.call.call_id: unknown_answer(work, reason, detail={"cause": "RESTORED"})},
+            answers={
+                work.call.call_id: dispatch_unknown_answer(work=work, reason=reason, detail={"cause": "RESTORED"})
+            },
         )
         audit_record(
             actor=work.actor, action="call.unknown", verdict="unknown", detail={"code": "RESTORED", "message": reason},

@@ -98,7 +98,7 @@ class Ending:
         return cls(
             K.OUTCOME_UNKNOWN,
             {**base, "reason": reason, "code": outcome.code, "error_class": outcome.error_class},
-            unknown_answer(work, reason, detail={"cause": outcome.code} | _evidence(outcome)),
+            dispatch_unknown_answer(work=work, reason=reason, detail={"cause": outcome.code} | _evidence(outcome)),
             "unknown",
             "unknown",
             "call.unknown",
@@ -156,7 +156,7 @@ def _retry_at(work: Work, machine: CallMachine, outcome: Outcome, now: datetime)
     )
 
 
-def unknown_answer(work: Work, reason: str, *, detail: Mapping[str, Any]) -> Answer:
+def dispatch_unknown_answer(*, work: Work, reason: str, detail: Mapping[str, Any]) -> Answer:
     """What the agent is told while nobody knows: never to try again by itself."""
     refusal = Refusal(
         f"Whether {work.contract.name} happened is not known ({reason.rstrip('.')}). The target is being asked; do not "

@@ -33,9 +33,9 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-color-pr
 # What people have as system-ui; a bare machine would answer with a font that nobody's desktop uses.
 FONTS = """<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd"><fontconfig>
 <include ignore_missing="yes">/etc/fonts/fonts.conf</include>
-<match target="pattern"><test name="family"><string>system-ui</string></test>
-<edit name="family" mode="prepend" binding="strong"><string>Inter</string><string>Noto Sans</string>
-<string>Liberation Sans</string></edit></match></fontconfig>"""
+<match target="pattern"><test qual="all" name="family" compare="not_contains"><string>ono</string></test>
+<edit name="family" mode="prepend" binding="strong"><string>Inter</string>
+<string>Noto Sans</string><string>Liberation Sans</string></edit></match></fontconfig>"""
 
 
 @contextlib.contextmanager

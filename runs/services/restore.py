@@ -17,9 +17,9 @@ from access.selectors.actors import tenant_ids
 from approvals.services.epoch import epoch_last, epoch_raise
 from audit.core.actor import SYSTEM
 from audit.services.record import audit_record
-from runs.models import Run
+from runs.models import Call, Run
 from runs.services.lost import dispatch_lost_in
-from runs.store import claims
+from runs.store import claims, look_ups
 from runs.store.append import lock_run
 
 log = logging.getLogger(__name__)
@@ -67,6 +67,10 @@ def database_restored(*, because: str = NOTICED, always: bool = False) -> Restor
         for row in claims.all_started():
             tenant_id = _lost(row)
             unknown[tenant_id] = unknown.get(tenant_id, 0) + 1
+        # What a look-up proved before the backup says nothing about the lost time: each unknown call is looked up anew.
+        again = raised.raised_at + look_ups.AGAIN_AFTER
+        for call_pk, run_id in Call.objects.filter(state="unknown").values_list("id", "run_id"):
+            look_ups.ask_now(call_pk=call_pk, run_id=run_id, now=again)
         for tenant_id in tenant_ids():
             audit_record(
                 actor=SYSTEM("restore", str(tenant_id)),

@@ -153,6 +153,25 @@ def test_dumped_while_it_was_being_sent_and_never_arrived_it_stays_unknown_until
     assert (world.look(call).state, world.refunds(order)) == ("unknown", [])
 
 
+def test_an_unknown_outcome_that_was_left_to_people_is_asked_about_anew(world, backup, settled_within, monkeypatch):
+    """It may have been sent again in the lost time, on an operator's word."""
+    order = world.order()
+    call = approved(world, order)
+    monkeypatch.setattr(sending, "dispatch_send", lambda **_: (_ for _ in ()).throw(SystemExit))
+    with pytest.raises(SystemExit):
+        world.work(call)
+    monkeypatch.undo()
+    database_restored(always=True)
+    settled_within(world, call, until=lambda _: live_rows(call) == [])
+    assert world.look(call).state == "unknown"
+    backup.take()
+    world.stripe.refund(world.orders[order]["charge"], 4_500, key=call.key)  # in the lost time
+    backup.restore()
+    database_restored_if_elsewhere()
+    assert live_rows(call) == [("look_up", "ready")]
+    assert settled_within(world, call).state == "succeeded"
+
+
 def test_what_waits_for_people_and_was_approved_and_sent_in_the_lost_time_is_found_before_they_decide_again(
     world, backup
 ):

@@ -154,7 +154,7 @@ def break_with(monkeypatch: pytest.MonkeyPatch, fault: Exception) -> Any:
     def broken(**_: Any) -> None:
         raise fault
 
-    monkeypatch.setattr("access.api.views.token_issue", broken)
+    monkeypatch.setattr("access.api.views.token_exchange", broken)
     return post(GOOD)
 
 

@@ -73,6 +73,6 @@ _FORMS: Mapping[str, tuple[type, ...]] = {
 
 
 def _has_form(name: str, value: Any) -> bool:
-    return isinstance(value, _FORMS.get(name, object)) and not (
-        name == "error" and value is not None and not {"code", "message", "retry_after"} <= value.keys()
-    )
+    if name == "error" and isinstance(value, dict):
+        return {"code", "message", "retry_after"} <= value.keys()
+    return name not in _FORMS or isinstance(value, _FORMS[name])

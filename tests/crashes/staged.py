@@ -196,7 +196,7 @@ def skew(seconds: float) -> None:
         def __subclasscheck__(cls, other):
             return issubclass(other, real)
 
-    class Skewed(real, metaclass=Kind):
+    class Skewed(real, metaclass=Kind):  # type: ignore[valid-type]
         @classmethod
         def now(cls, tz=None):
             return real.now(tz) + off

@@ -180,10 +180,10 @@ class Ground:
             self._frozen.remove(due)
             if due[2].poll() is None:
                 os.kill(due[2].pid, signal.SIGCONT)
-        for due in [each for each in self._mend if mend_all or each[0] <= now]:
-            if self._mended(due[3]):
-                self._mend.remove(due)
-                self.outages.append((due[1], due[2], time.time()))
+        for broken in [each for each in self._mend if mend_all or each[0] <= now]:
+            if self._mended(broken[3]):
+                self._mend.remove(broken)
+                self.outages.append((broken[1], broken[2], time.time()))
         for name in STARTS:
             code = self.processes.running[name].poll()
             if code is None:

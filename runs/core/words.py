@@ -90,9 +90,9 @@ _RESOLVED: Mapping[str, tuple[Tone, str]] = {
     "granted": ("good", "was approved"),
     "rejected": ("bad", "was rejected"),
     "expired": ("bad", "was not decided in time and is refused"),
-    "withdrawn": ("still", "was withdrawn by the agent"),
+    "withdrawn": ("still", "was taken back"),
     "superseded": ("still", "was replaced by an edited revision"),
-    "cancelled": ("still", "was cancelled with its run and never ran"),
+    "cancelled": ("still", "never ran: it was cancelled with its run"),
     "refused": ("bad", "was refused when it was checked again"),
 }
 # A failure that proves nothing is recorded only of a tool that reads.
@@ -194,7 +194,9 @@ def _resolved(fact: _Fact) -> Line:
     tone, words = _RESOLVED[fact.body["resolution"]]
     by = (_text(" by "), _said(fact.body["by"])) if fact.body.get("by") else ()
     link = (_text(" · "), Segment("proposal", str(fact.body["proposal_id"])))
-    return Line(tone, (fact.call, _text(f" {words}"), *by, *fact.because("reason"), *link))
+    # Why a run was cancelled stands in the event of the cancel; here it would only say the same words again.
+    why = () if fact.body["resolution"] == "cancelled" else fact.because("reason")
+    return Line(tone, (fact.call, _text(f" {words}"), *by, *why, *link))
 
 
 def _started(fact: _Fact) -> Line:

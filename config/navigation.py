@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from approvals.selectors.proposals import inbox_counts
 from audit.core.actor import Actor
-from runs.selectors.pages import open_count
+from runs.selectors.listed import open_count
 from runs.selectors.stops import stopped_count
 from runs.selectors.unresolved import unresolved_count
 

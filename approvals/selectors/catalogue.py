@@ -4,6 +4,8 @@ A version never changes, so a parsed contract is kept per version for the life o
 the stored document with the digest that was recorded at admission: an edited document is refused, not run (S84).
 """
 
+from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -55,6 +57,19 @@ def contract_version(tenant_id: UUID | str, tool: str, number: int) -> Admitted 
     """Version `number` of `tool`, whether it is still admitted or not; None if there is none. Raises as above."""
     tool_id = Tool.objects.filter(tenant_id=tenant_id, name=tool).values_list("id", flat=True).first()
     return None if tool_id is None else _version(tool_id, number)
+
+
+def contracts_of(tenant_id: UUID | str, wanted: Collection[tuple[str, int]]) -> dict[tuple[str, int], Contract]:
+    """The contracts of these (tool, number), for pages. One that is not there, or is not what was admitted, is left
+    out. One query, and one more for each version that this process has not read before."""
+    names = {tool for tool, _ in wanted}
+    rows = ToolVersion.objects.filter(tool__tenant_id=tenant_id, tool__name__in=names)
+    found = {}
+    for id_, tool, number in rows.values_list("id", "tool__name", "number"):
+        if (tool, number) in wanted:
+            with suppress(Conflict):
+                found[tool, number] = _contract(id_)
+    return found
 
 
 def contract_document(

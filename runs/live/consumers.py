@@ -18,8 +18,12 @@ from approvals.web.shown import proposal_changed
 from approvals.web.strips import ListHas, inbox_changed
 from runs.live import hub
 from runs.live.page import LivePage, Push
-from runs.selectors.pages import RunsHas, run_changed, runs_changed
+from runs.selectors.asked import narrowed_of, wanted_of_query
+from runs.selectors.listed import RunsHas, runs_changed
+from runs.selectors.pages import run_changed
+from runs.selectors.runs import RunFilter
 from runs.selectors.stops import stops_banner_of_proposal
+from runs.selectors.timeline import WHOLE, Narrowed
 
 WISH_SECONDS = 30.0
 """How old a target's state may grow before an open page wishes to see it anew."""
@@ -35,18 +39,21 @@ class RunPage(LivePage):
     def run_id(self) -> UUID:
         return self.scope["url_route"]["kwargs"]["run_id"]
 
-    def read_hello(self, hello: Mapping[str, Any]) -> int:
+    def read_hello(self, hello: Mapping[str, Any]) -> tuple[int, Narrowed]:
         after = hello["after"]
         if type(after) is not int or not 0 <= after < 2**53:
             raise ValueError("after is a sequence number")
-        return after
+        if not all(isinstance(hello.get(name, ""), str) for name in ("kind", "call")):
+            raise TypeError("a filter is text")
+        return after, narrowed_of(hello)
 
-    def look(self, person: Person, has: int | None) -> Push | None:
+    def look(self, person: Person, has: tuple[int, Narrowed] | None) -> Push | None:
         # Before the hello too: an id that is not this person's closes at once.
-        shown = run_changed(person.actor, self.run_id, after=2**53 if has is None else has)
+        after, narrowed = has or (2**53, WHOLE)
+        shown = run_changed(person.actor, self.run_id, after=after, narrowed=narrowed)
         if shown is None:
             return None
-        return Push(_rendered("runs/run.html#news", person, shown=shown), shown.last)
+        return Push(_rendered("runs/run.html#news", person, shown=shown), (shown.last, narrowed))
 
 
 class ProposalPage(LivePage):
@@ -127,7 +134,11 @@ class RunsPage(LivePage):
         since = datetime.fromisoformat(hello["since"])
         if since.tzinfo is None:
             raise ValueError("a time has a zone")
-        return RunsHas(state, q, rows, since)
+        query = hello.get("query")
+        if query is not None and not (isinstance(query, str) and len(query) <= 2_000 and "\0" not in query):
+            raise ValueError("query is the list's part of an address")
+        wanted = RunFilter(state=state, q=q) if query is None else wanted_of_query(query)
+        return RunsHas(wanted, rows, since)
 
     def look(self, person: Person, has: RunsHas | None) -> Push | None:
         found = runs_changed(person.actor, has) if has is not None else None

@@ -4,6 +4,7 @@ import uuid
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models.functions import Upper
 
 
 class Run(models.Model):
@@ -38,6 +39,8 @@ class Run(models.Model):
         indexes = [
             models.Index(fields=["tenant_id", "-updated_at"], name="runs_run_recent"),
             models.Index(fields=["tenant_id", "status", "-updated_at"], name="runs_run_status"),
+            models.Index(fields=["tenant_id", "agent_id", "-updated_at"], name="runs_run_agent"),
+            models.Index("tenant_id", Upper("acting_user_name"), models.F("updated_at").desc(), name="runs_run_acting"),
         ]
 
 
@@ -105,5 +108,6 @@ class Call(models.Model):
         indexes = [
             models.Index(
                 fields=["proposal_id"], name="runs_call_proposal", condition=models.Q(proposal_id__isnull=False)
-            )
+            ),
+            models.Index(fields=["tenant_id", "tool", "run"], name="runs_call_tool"),
         ]

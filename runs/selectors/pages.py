@@ -1,62 +1,56 @@
-"""What the run pages show, read for one actor: the web views and the live pushes render the same values.
+"""What the run page shows, read for one actor: the web views and the live pushes render the same values.
 
 Every part of a page carries a signature of what it says; a push replaces only parts that say something new.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Count
-
 from audit.core.actor import Actor
 from audit.core.visible import as_line
 from audit.store.clock import now
-from runs.core.kinds import CallState, RunStatus
-from runs.core.meanings import RUN_MEANING
-from runs.core.standing import RUN_WORD, UNREADABLE, UNREADABLE_RUN, Standing, call_told, run_told
+from runs.core.kinds import FINAL_CALLS, CallState
+from runs.core.standing import UNREADABLE, UNREADABLE_RUN, Standing, call_told, run_told
 from runs.core.state import CallMachine, State
-from runs.core.words import Line, Segment, Tone, detail_segments, effect_words
+from runs.core.words import Segment, Tone, detail_segments, effect_words
+from runs.selectors.contract_panel import RunContract, run_contract
 from runs.selectors.rows import CallRow, RunRow
-from runs.selectors.runs import (
-    EventRow,
-    call_counts,
-    run_detail,
-    run_get,
-    runs_by_id,
-    runs_page,
-    timeline_of,
-    visible_runs,
+from runs.selectors.runs import RunRead, calls_of_interest, calls_page, run_get, run_read
+from runs.selectors.timeline import (
+    WHOLE,
+    Block,
+    EventShown,
+    GroupShown,
+    Narrowed,
+    block_at,
+    blocks,
+    events_shown,
+    groups_shown,
 )
 from runs.selectors.unresolved import unresolved_of
 
 WINDOW = 200
-"""Events that a page shows at once and a push carries at most."""
-
-FINISHED = (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED)
-
-
-@dataclass(frozen=True, slots=True)
-class EventShown:
-    """An event with its words, and as JSON for whoever wants to see it raw."""
-
-    seq: int
-    at: datetime
-    line: Line
-    raw: str
+"""Events that a push carries at most."""
+OPEN_CALLS = 40
+LATEST_CALLS = 8
+CALLS_PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class CallShown:
-    """One call of the run's list of calls. `unresolved_id` is there if its outcome is or was unknown."""
+    """One call of the run's list of calls. `unresolved_id` is there if its outcome is or was unknown, `until` while its
+    answer is awaited."""
 
     unresolved_id: UUID | None
     call_id: str
     tool: str
+    contract_version: int
     digest: str
+    state: str
     word: str
     tone: Tone
     meaning: str
@@ -64,13 +58,15 @@ class CallShown:
     effect: str
     attempt: int
     reference: str
-    until: str
+    until: datetime | None
+    asked_at: datetime
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunShown:
-    """A run's page. `events` are newest first, `first` and `last` their sequence numbers (last: the run's own)."""
+    """A run's page. `events` are newest first, those of `first` to `last` that pass the filter (`narrowed`). `total` is
+    how many pass it in all, `blocks` where they lie. `calls` are those of interest, of `calls_total`."""
 
     run: RunRow
     now: datetime
@@ -78,10 +74,14 @@ class RunShown:
     standing: Standing
     meaning: str
     detail: tuple[Segment, ...]
+    narrowed: Narrowed
+    groups: list[GroupShown]
     events: list[EventShown]
     first: int
     last: int
+    blocks: list[Block]
     calls: list[CallShown]
+    calls_total: int
     counts: str
     unresolved: str
     cancel_asked: str
@@ -89,171 +89,148 @@ class RunShown:
     quiescent: str
     may_cancel: bool
     why_no_cancel: str
+    contract: RunContract
     sig: Mapping[str, str]
 
-
-@dataclass(frozen=True, slots=True)
-class RunListed:
-    """A run as a row of the list."""
-
-    run: RunRow
-    standing: Standing
-    meaning: str
-    detail: tuple[Segment, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class StateOption:
-    """One state of the filter, and how many runs stand there."""
-
-    value: str
-    word: str
-    meaning: str
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class RunsListed:
-    """The list of runs. `fresh` runs are newer than what the reader has; `next` is the cursor of the next page."""
-
-    rows: list[RunListed]
-    states: list[StateOption]
-    total: int
-    state: str
-    q: str
-    next: str
-    now: datetime
-    fresh: int = 0
+    @property
+    def total(self) -> int:
+        """How many events pass the filter."""
+        return sum(block.count for block in self.blocks)
 
     @property
-    def counts(self) -> str:
-        """The tabs' numbers as JSON, for the live page."""
-        return json.dumps({"all": self.total} | {option.value: option.count for option in self.states})
+    def blocks_json(self) -> str:
+        """Where the events lie, newest first, for the page's script."""
+        return json.dumps([[block.first, block.last, block.count] for block in self.blocks], separators=(",", ":"))
+
+    @property
+    def group_counts(self) -> str:
+        """The numbers of the groups as JSON, for the live page."""
+        return json.dumps({"": self.run.seq} | {group.key: group.count for group in self.groups})
 
 
 @dataclass(frozen=True, slots=True)
-class RunsHas:
-    """What a page's list shows: its filter, its runs with their sequences, since when, and what it was told beside
-    rows (how many are new, the counts)."""
+class CallsListed:
+    """One page of all calls of a run, in the order in which they were asked for; `next` is "" at the end."""
 
-    state: str
-    q: str
-    rows: Mapping[UUID, int]
-    since: datetime
-    told: tuple[int, str] = (0, "")
-
-
-def run_counts(actor: Actor) -> dict[str, int]:
-    """How many runs that the actor may see stand in each state; states without any are left out."""
-    found = visible_runs(actor).order_by().values_list("status").annotate(Count("pk"))
-    return dict(found)
+    run: RunRow
+    calls: list[CallShown]
+    total: int
+    counts: str
+    after: str
+    next: str
+    now: datetime
 
 
-def open_count(actor: Actor) -> int:
-    """Runs that are not finished."""
-    return visible_runs(actor).exclude(status__in=FINISHED).count()
+def run_shown(actor: Actor, run_id: UUID | str, *, narrowed: Narrowed = WHOLE, at: int | None = None) -> RunShown:
+    """A run's page: its newest events, or the block that holds event `at`. Raises NotFound."""
+    read = run_read(actor, run_id)
+    found = blocks(read.run.id, read.run.seq, narrowed)
+    block = block_at(found, at)
+    return _shown(actor, read, narrowed, first=block.first, last=block.last, found=found)
 
 
-def runs_listed(actor: Actor, *, state: str = "", q: str = "", cursor: str = "") -> RunsListed:
-    """One page of the list. A state that does not exist lists nothing. Raises Invalid (CURSOR_INVALID)."""
-    page = runs_page(actor, status=state, search=q, cursor=cursor)
-    return _listing(actor, page.rows, state, q, page.next)
-
-
-def runs_changed(actor: Actor, has: RunsHas) -> tuple[RunsListed, RunsHas] | None:
-    """What a list lacks: its rows that changed, how many runs are new or came to this state; with what it has then.
-    None: nothing."""
-    changed = [run for run in runs_by_id(actor, list(has.rows)) if run.seq > has.rows[run.id]]
-    newest = runs_page(actor, status=has.state, search=has.q).rows
-    fresh = sum(run.id not in has.rows and run.updated_at > has.since for run in newest)
-    listing = replace(_listing(actor, changed, has.state, has.q, ""), fresh=fresh)
-    told = (fresh, listing.counts)
-    if not changed and told == has.told:
+def run_changed(actor: Actor, run_id: UUID | str, *, after: int, narrowed: Narrowed = WHOLE) -> RunShown | None:
+    """What a page that has the events up to `after` lacks, at most WINDOW of them; None if nothing. Raises NotFound."""
+    seq = run_get(actor, run_id).seq
+    if seq <= after:
         return None
-    return listing, replace(has, rows=dict(has.rows) | {run.id: run.seq for run in changed}, told=told)
+    read = run_read(actor, run_id)
+    last = min(read.run.seq, after + WINDOW)
+    return _shown(actor, read, narrowed, first=after + 1, last=last, found=[])
 
 
-def run_shown(actor: Actor, run_id: UUID | str, *, after: int | None = None, before: int | None = None) -> RunShown:
-    """A run's page: its newest events, or those behind `after` (at most WINDOW, oldest of them first to be sent), or
-    the window that ends before `before`. Raises NotFound."""
-    detail = run_detail(actor, run_id)
-    run = detail.run
-    if after is None:
-        last = run.seq if before is None else min(before - 1, run.seq)
-        after = max(0, last - WINDOW)
-    else:
-        last = min(run.seq, after + WINDOW)
-    events = timeline_of(detail, after=after, until=last)
-    may_cancel, why_no_cancel = (False, detail.damaged) if detail.damaged else _cancel(actor, detail.state)
-    standing, meaning = run_told(run.status, detail.counts)
-    if detail.damaged:
-        standing, meaning = Standing(UNREADABLE, "bad"), UNREADABLE_RUN
-    looked_up = unresolved_of([call.id for call in detail.calls])
-    shown = RunShown(
-        run=run,
-        now=now(),
-        title=f"{as_line(run.title) or 'Run ' + str(run.id)[:8]} · {standing.word} · Clearance",
-        standing=standing,
-        meaning=meaning,
-        detail=_beside(run, standing),
-        events=[_event(event) for event in reversed(events)],
-        first=after + 1,
-        last=last,
-        calls=[_call(call, detail.machines.get(call.call_id), looked_up) for call in detail.calls],
-        counts=", ".join(f"{n} {state}" for state, n in detail.counts.items() if n and state != "in_flight"),
-        unresolved=_unresolved(detail.counts),
-        cancel_asked=detail.state.cancel_asked_at or detail.state.kill_asked_at or "",
-        cancel_acknowledged=detail.state.acknowledged_at or "",
-        quiescent=detail.state.quiescent_at or "",
-        may_cancel=may_cancel,
-        why_no_cancel=why_no_cancel,
-        sig={},
-    )
-    return replace(shown, sig=_signatures(shown))
-
-
-def run_changed(actor: Actor, run_id: UUID | str, *, after: int) -> RunShown | None:
-    """What a page that has the events up to `after` lacks; None if nothing. Raises NotFound."""
-    return run_shown(actor, run_id, after=after) if run_get(actor, run_id).seq > after else None
-
-
-def _listing(actor: Actor, rows: Sequence[RunRow], state: str, q: str, following: str) -> RunsListed:
-    counts = run_counts(actor)
-    calls = call_counts(actor, [run.id for run in rows if run.status == RunStatus.COMPLETED])
-    return RunsListed(
-        rows=[
-            RunListed(run, standing, meaning, _beside(run, standing))
-            for run in rows
-            for standing, meaning in [run_told(run.status, calls.get(run.id, {}))]
-        ],
-        states=[StateOption(s.value, RUN_WORD[s], RUN_MEANING[s], counts.get(s.value, 0)) for s in RunStatus],
-        total=sum(counts.values()),
-        state=state,
-        q=q,
-        next=following,
+def calls_listed(actor: Actor, run_id: UUID | str, *, after: str = "") -> CallsListed:
+    """All calls of a run, a page of them. Raises NotFound, also for an `after` that is no call of this run."""
+    read = run_read(actor, run_id)
+    rows = calls_page(actor, read.run.id, after=after, limit=CALLS_PAGE + 1)
+    shown = rows[:CALLS_PAGE]
+    return CallsListed(
+        run=read.run,
+        calls=_calls(read, shown),
+        total=_total(read.counts),
+        counts=_in_words(read.counts),
+        after=after,
+        next=shown[-1].call_id if len(rows) > CALLS_PAGE else "",
         now=now(),
     )
 
 
-def _beside(run: RunRow, standing: Standing) -> tuple[Segment, ...]:
+def run_title(run: RunRow) -> str:
+    """What people call it, with nothing hidden in it."""
+    return as_line(run.title) or f"Run {str(run.id)[:8]}"
+
+
+def beside(run: RunRow, standing: Standing) -> tuple[Segment, ...]:
+    """What stands beside a run's tag."""
     if run.detail == "1 for people":
         return ()  # the tag says so already
     return (Segment("text", standing.beside),) if standing.beside else detail_segments(run.detail)
 
 
-def _event(row: EventRow) -> EventShown:
-    raw = {"seq": row.seq, "kind": row.kind, "at": row.at.isoformat(), "actor": row.actor, "body": row.body}
-    return EventShown(row.seq, row.at, row.line, json.dumps(raw, indent=2, ensure_ascii=False))
+def _shown(actor: Actor, read: RunRead, narrowed: Narrowed, *, first: int, last: int, found: list[Block]) -> RunShown:
+    run = read.run
+    rows = _of_interest(run.id, narrowed.call_id)
+    tools = {row.call_id: row.tool for row in rows}
+    events = events_shown(run.id, narrowed, after=first - 1, until=last, tools=tools)
+    newest = events[0] if events and events[0].seq == run.seq else None
+    if newest is None:
+        newest = next(iter(events_shown(run.id, WHOLE, after=run.seq - 1, until=run.seq, tools=tools)), None)
+    may_cancel, why_no_cancel = (False, read.damaged) if read.damaged else _cancel(actor, read.state)
+    standing, meaning = run_told(run.status, read.counts)
+    if read.damaged:
+        standing, meaning = Standing(UNREADABLE, "bad"), UNREADABLE_RUN
+    shown = RunShown(
+        run=run,
+        now=now(),
+        title=f"{run_title(run)} · {standing.word} · Clearance",
+        standing=standing,
+        meaning=meaning,
+        detail=beside(run, standing),
+        narrowed=narrowed,
+        groups=groups_shown(run.id, narrowed.group),
+        events=events,
+        first=first,
+        last=last,
+        blocks=found,
+        calls=_calls(read, rows),
+        calls_total=_total(read.counts),
+        counts=_in_words(read.counts),
+        unresolved=_unresolved(read.counts),
+        cancel_asked=read.state.cancel_asked_at or read.state.kill_asked_at or "",
+        cancel_acknowledged=read.state.acknowledged_at or "",
+        quiescent=read.state.quiescent_at or "",
+        may_cancel=may_cancel,
+        why_no_cancel=why_no_cancel,
+        contract=run_contract(read, rows, newest),
+        sig={},
+    )
+    return replace(shown, sig=_signatures(shown))
+
+
+def _of_interest(run_id: UUID, first: str) -> list[CallRow]:
+    rows = calls_of_interest(run_id, first=first, limit=OPEN_CALLS)
+    settled = [row for row in rows if row.state in FINAL_CALLS]
+    # A long list of what still moves pushes what is over out of sight.
+    drop = {row.id for row in settled[max(2, LATEST_CALLS - (len(rows) - len(settled))) :]}
+    return [row for row in rows if row.id not in drop]
+
+
+def _calls(read: RunRead, rows: list[CallRow]) -> list[CallShown]:
+    looked_up = unresolved_of([row.id for row in rows])
+    return [_call(row, read.state.calls.get(row.call_id), looked_up) for row in rows]
 
 
 def _call(row: CallRow, machine: CallMachine | None, looked_up: set[UUID]) -> CallShown:
     word, tone, meaning = call_told(row.state)
     error = (row.answer or {}).get("error") or {}
+    started = machine is not None and row.state == CallState.STARTED
     return CallShown(
         unresolved_id=row.id if row.id in looked_up else None,
         call_id=row.call_id,
         tool=row.tool,
+        contract_version=row.contract_version,
         digest=row.digest,
+        state=row.state,
         word=word,
         tone=tone,
         meaning=meaning,
@@ -261,8 +238,23 @@ def _call(row: CallRow, machine: CallMachine | None, looked_up: set[UUID]) -> Ca
         effect=effect_words(machine.effect.value) if machine and machine.effect else "",
         attempt=machine.attempt if machine else 0,
         reference=(machine.reference or "") if machine else "",
-        until=(machine.request_deadline or "") if machine and row.state == CallState.STARTED else "",
+        until=datetime.fromisoformat(machine.request_deadline)
+        if machine and started and machine.request_deadline
+        else None,
+        asked_at=row.created_at,
         message=str(error.get("message", "")),
+    )
+
+
+def _total(counts: Mapping[str, int]) -> int:
+    return sum(number for state, number in counts.items() if state != "in_flight")
+
+
+def _in_words(counts: Mapping[str, int]) -> str:
+    return ", ".join(
+        f"{number:,} {call_told(state)[0].lower()}"
+        for state, number in counts.items()
+        if number and state != "in_flight"
     )
 
 
@@ -291,5 +283,6 @@ def _signatures(shown: RunShown) -> dict[str, str]:
         "verbs": (shown.may_cancel, shown.why_no_cancel),
         "calls": (shown.calls, shown.counts),
         "facts": (shown.unresolved, shown.cancel_asked, shown.cancel_acknowledged, shown.quiescent, run.finished_at),
+        "contract": (shown.contract, shown.unresolved, shown.cancel_asked, shown.cancel_acknowledged, shown.quiescent),
     }
     return {part: hashlib.sha256(repr(value).encode()).hexdigest()[:12] for part, value in said.items()}

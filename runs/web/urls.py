@@ -1,6 +1,6 @@
 from django.urls import path
 
-from runs.web import reconciliation, stops, views
+from runs.web import reconciliation, stops, timeline, views
 
 urlpatterns = [
     path("guards/", stops.guards, name="guards"),
@@ -9,6 +9,9 @@ urlpatterns = [
     path("guards/banner/", stops.banner, name="guards-banner"),
     path("runs/", views.runs, name="runs"),
     path("runs/<uuid:run_id>/", views.run, name="run"),
+    path("runs/<uuid:run_id>/calls/", views.calls, name="run-calls"),
+    path("runs/<uuid:run_id>/events/", timeline.events, name="run-events"),
+    path("runs/<uuid:run_id>/events/raw/", timeline.raw, name="run-event-raw"),
     path("runs/<uuid:run_id>/cancel/", views.cancel, name="run-cancel"),
     path("unresolved/", reconciliation.unresolved, name="unresolved"),
     path("unresolved/<uuid:unresolved_id>/", reconciliation.unresolved_one, name="unresolved-one"),

@@ -146,7 +146,7 @@ async def test_the_head_and_the_calls_come_with_the_rows(client, run):
         await socket.hello(after=2)
         await apart(propose, run)
         html = await socket.news()
-        for part in ("run-head", "run-calls", "run-facts", "run-verbs", "run-seq"):
+        for part in ("run-head", "run-calls", "run-facts", "run-contract", "run-verbs", "run-seq"):
             assert f'id="{part}"' in html
         assert "Being judged" in html
 
@@ -203,11 +203,11 @@ async def test_rights_lost_while_the_rows_were_being_read_count_before_they_are_
 
     read = consumers.run_changed
 
-    def slow(actor, run_id, *, after):
+    def slow(actor, run_id, *, after, narrowed):
         if after == 2:
             change(acme, ola, active=False)
             steer(run)
-        return read(actor, run_id, after=after)
+        return read(actor, run_id, after=after, narrowed=narrowed)
 
     async with opened(f"/ws/runs/{run}/", client) as socket:
         monkeypatch.setattr(consumers, "run_changed", slow)

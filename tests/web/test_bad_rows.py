@@ -11,7 +11,9 @@ import pytest
 from django.test import Client
 
 from runs.selectors.history import RunDamaged
-from runs.selectors.pages import RunsHas, run_changed, runs_changed
+from runs.selectors.listed import RunsHas, runs_changed
+from runs.selectors.pages import run_changed
+from runs.selectors.runs import EVERY
 from runs.services.wake import run_wake
 from tests.support.approvals import edit_as_owner
 from tests.support.world import row
@@ -115,7 +117,7 @@ def the_api_answers(world, bad, good):
 
 def live_pages_go_on(world, bad, good):
     actor = world.asker.actor
-    listing, _ = runs_changed(actor, RunsHas("", "", {bad.run_id: 0, good.run_id: 0}, datetime(2020, 1, 1, tzinfo=UTC)))
+    listing, _ = runs_changed(actor, RunsHas(EVERY, {bad.run_id: 0, good.run_id: 0}, datetime(2020, 1, 1, tzinfo=UTC)))
     assert {listed.run.id for listed in listing.rows} == {bad.run_id, good.run_id}
     assert run_changed(actor, bad.run_id, after=0).run.id == bad.run_id
     assert run_changed(actor, good.run_id, after=0).events

@@ -1,10 +1,14 @@
 """The list of runs, one run with its timeline, and cancel: who sees what, and what the pages say."""
 
+import json
 import re
+from html import unescape
 from uuid import UUID, uuid4
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from runs.core.kinds import EventKind as K
 from runs.models import Run
@@ -30,6 +34,19 @@ def run(acme):
     run_id = new_run(tenant_id=UUID(acme.id))
     propose(run_id)
     return run_id
+
+
+@pytest.fixture
+def long_run(acme):
+    run_id = new_run(tenant_id=UUID(acme.id))
+    for _ in range(249):
+        add(run_id, (K.USER_STEERED, {"text": "on"}))
+    return run_id
+
+
+def places(html):
+    """[first, last, how many] of each block, newest first."""
+    return json.loads(unescape(re.search(r'data-blocks="([^"]*)"', html).group(1)))
 
 
 def text(answer, status=200):
@@ -134,27 +151,133 @@ def test_a_title_that_hides_something_is_shown_with_its_escapes(operator, acme):
     assert ">U+202E</span>" in html
 
 
-def test_the_raw_event_is_there_as_text(operator, run):
-    html = text(operator.get(f"/runs/{run}/"))
+def test_the_raw_event_is_fetched_for_itself_and_is_text(operator, run):
+    assert "call_proposed" not in text(operator.get(f"/runs/{run}/"))
+    html = text(operator.get(f"/runs/{run}/events/raw/?seq=3"))
+    assert "<html" not in html
     assert "&quot;kind&quot;: &quot;call_proposed&quot;" in html
 
 
-def test_a_long_history_shows_its_end_and_loads_what_was_before(operator, acme):
+@pytest.mark.parametrize("query", ["", "seq=0", "seq=4", "seq=x", "seq=-1", "seq=" + "9" * 30])
+def test_an_event_that_is_not_there_is_nothing(operator, run, query):
+    text(operator.get(f"/runs/{run}/events/raw/?{query}"), 404)
+
+
+def test_a_long_history_ships_one_block_and_says_where_the_others_lie(operator, long_run):
+    html = text(operator.get(f"/runs/{long_run}/"))
+    assert sequence(html) == list(range(251, 200, -1))
+    assert places(html) == [[201, 251, 51], [101, 200, 100], [1, 100, 100]]
+    block = text(operator.get(f"/runs/{long_run}/events/?first=101&last=200"))
+    assert sequence(block) == list(range(200, 100, -1))
+    assert "<html" not in block
+
+
+def test_a_link_to_an_event_opens_the_block_that_holds_it(operator, long_run):
+    assert sequence(text(operator.get(f"/runs/{long_run}/?at=123"))) == list(range(200, 100, -1))
+
+
+def test_a_history_is_filtered_by_groups_of_kinds_with_their_counts(operator, long_run):
+    propose(long_run)
+    html = text(operator.get(f"/runs/{long_run}/?kind=asked"))
+    assert sequence(html) == [252]
+    assert places(html) == [[1, 252, 1]]
+    for group, count in (("people", 249), ("asked", 1), ("run", 2)):
+        assert f'data-group="{group}">{count}<' in html
+    assert 'data-group="sent"' not in html
+    assert 'aria-current="true">Asked and judged' in html
+
+
+def test_a_history_is_filtered_by_a_call_which_then_stands_first_among_the_calls(operator, acme):
     run_id = new_run(tenant_id=UUID(acme.id))
-    for _ in range(249):
-        add(run_id, (K.USER_STEERED, {"text": "on"}))
+    for number in range(3):
+        propose(run_id, f"step-{number}")
+    html = text(operator.get(f"/runs/{run_id}/?call=step-0"))
+    assert sequence(html) == [3]
+    assert re.findall(r'<tr id="call-(step-\d)"', html)[0] == "step-0"
+    assert f"/runs/{run_id}/?call=step-0" in html
+    narrowed = text(operator.get(f"/runs/{run_id}/?call=step-0&kind=sent"))
+    assert sequence(narrowed) == []
+    assert 'id="timeline-empty">Nothing of this kind about this call.' in narrowed
+
+
+def test_the_blocks_of_a_filtered_history_lie_side_by_side_and_hold_each_match_once(operator, acme):
+    run_id = new_run(tenant_id=UUID(acme.id))
+    for number in range(230):
+        add(run_id, (K.USER_STEERED, {"text": "on"}), (K.PAUSE_ASKED, {}), (K.RESUME_ASKED, {})) if number % 3 else add(
+            run_id, (K.USER_STEERED, {"text": "on"})
+        )
+    found = places(text(operator.get(f"/runs/{run_id}/?kind=people")))
+    assert [count for *_, count in found] == [30, 100, 100]
+    last = Run.objects.get(pk=run_id).seq
+    assert [one[1] for one in found] == [last, *(one[0] - 1 for one in found[:-1])]
+    assert found[-1][0] == 1
+    shown = [
+        seq
+        for first, to, _ in found
+        for seq in sequence(text(operator.get(f"/runs/{run_id}/events/?first={first}&last={to}&kind=people")))
+    ]
+    assert len(shown) == len(set(shown)) == 230
+
+
+@pytest.mark.parametrize("query", ["kind=nonsense", "kind=other", "call=nobody", "call=%F0%9F", "kind=people"])
+def test_a_strange_filter_of_the_history_shows_nothing_and_is_no_fault(operator, run, query):
+    assert sequence(text(operator.get(f"/runs/{run}/?{query}"))) == []
+
+
+@pytest.mark.parametrize("at", ["0", "-1", "x", "", "9" * 15, "9" * 40, "٣", "1"])
+def test_a_strange_place_in_the_history_is_no_fault(operator, run, at):
+    text(operator.get(f"/runs/{run}/", {"at": at}))
+
+
+@pytest.mark.parametrize("query", ["", "first=1", "first=x&last=3", "first=-1&last=3"])
+def test_a_block_without_its_ends_is_nothing(operator, run, query):
+    text(operator.get(f"/runs/{run}/events/?{query}"), 404)
+
+
+def test_the_page_costs_the_same_queries_however_long_the_history_and_however_many_the_calls(operator, acme, run):
+    long = new_run(tenant_id=UUID(acme.id))
+    for number in range(60):
+        propose(long, f"step-{number}")
+    for _ in range(60):
+        add(long, (K.USER_STEERED, {"text": "on"}))
+
+    def asked(path):
+        operator.get(path)
+        with CaptureQueriesContext(connection) as queries:
+            text(operator.get(path))
+        return len(queries)
+
+    assert asked(f"/runs/{long}/") <= asked(f"/runs/{run}/") + 1  # the event that a kept state ends with
+    assert asked(f"/runs/{long}/?kind=people") <= asked(f"/runs/{run}/?kind=asked") + 2
+
+
+def test_all_calls_are_a_page_further(operator, acme):
+    run_id = new_run(tenant_id=UUID(acme.id))
+    for number in range(130):
+        propose(run_id, f"step-{number}")
     html = text(operator.get(f"/runs/{run_id}/"))
-    assert sequence(html) == list(range(251, 51, -1))
-    assert 'hx-get="?before=52"' in html
-    older = text(operator.get(f"/runs/{run_id}/?before=52", headers=HTMX))
-    assert sequence(older) == list(range(51, 0, -1))
-    assert "<html" not in older
-    assert "before=" not in older
+    assert "All 130 calls" in html
+    first = text(operator.get(f"/runs/{run_id}/calls/"))
+    second = text(operator.get(f"/runs/{run_id}/calls/?after=step-99"))
+    calls = [re.findall(r'<tr id="call-(step-\d+)"', page) for page in (first, second)]
+    assert calls[0] + calls[1] == [f"step-{number}" for number in range(130)]
+    text(operator.get(f"/runs/{run_id}/calls/?after=nobody"), 404)
 
 
-@pytest.mark.parametrize("before", ["0", "-1", "x", "", "9" * 15, "9" * 40, "٣", "1"])
-def test_a_strange_place_in_the_history_is_no_fault(operator, run, before):
-    text(operator.get(f"/runs/{run}/", {"before": before}))
+def test_what_a_run_page_answers_stands_in_its_contract_panel(operator, run):
+    html = " ".join(
+        re.sub(r"<[^>]+>", " ", text(operator.get(f"/runs/{run}/")).partition('id="run-contract"')[2]).split()
+    )
+    for said in (
+        "Definition Agent , as its agent names it; reducer 1",
+        "Last accepted event 3",
+        "Unresolved nothing",
+        "Next action Being judged: refund_order , digest dddd dddd , nothing authorises it yet",
+        "Cancel not asked",
+        "Its contract cannot be read, so nothing is sent by it.",
+        "Budgets not yet",
+    ):
+        assert said in html, html
 
 
 def test_a_foreign_run_looks_like_an_unknown_one(operator, signed_in):
@@ -233,6 +356,12 @@ def test_cancel_without_a_session_asks_to_sign_in(run):
 def test_reading_changes_nothing(operator, run):
     before = Run.objects.values().get(pk=run)
     for method in (operator.get, operator.head):
-        for path in ("/runs/", f"/runs/{run}/", f"/runs/{run}/?before=2"):
+        for path in (
+            "/runs/",
+            f"/runs/{run}/",
+            f"/runs/{run}/?at=2",
+            f"/runs/{run}/calls/",
+            f"/runs/{run}/events/?first=1&last=3",
+        ):
             assert method(path).status_code == 200
     assert Run.objects.values().get(pk=run) == before

@@ -8,11 +8,13 @@ from django.test.utils import CaptureQueriesContext
 
 from audit.core.refusal import Invalid, NotFound
 from runs.selectors.runs import (
+    RunFilter,
     call_row,
+    calls_of_interest,
     calls_page,
     last_seq,
-    run_detail,
     run_get,
+    run_read,
     runs_by_id,
     runs_page,
     timeline,
@@ -44,7 +46,7 @@ def test_a_foreign_an_unknown_and_a_malformed_id_answer_alike(world, payments):
     outsider = type(world)(payments).asker.actor
     answers = set()
     for run_id in (call.run_id, uuid.uuid4(), "not an id"):
-        for read in (run_get, run_detail, timeline, last_seq, calls_page, lambda a, r: call_row(a, r, call.call_id)):
+        for read in (run_get, run_read, timeline, last_seq, calls_page, lambda a, r: call_row(a, r, call.call_id)):
             with pytest.raises(NotFound) as caught:
                 read(outsider, run_id)
             answers.add(str(caught.value.as_dict()))
@@ -73,11 +75,11 @@ def test_runs_are_found_by_status_title_agent_and_id(world):
     waiting = world.held()
     other = world.run()
     actor = world.reviewer.actor
-    assert [run.id for run in runs_page(actor, status="waiting_approval").rows] == [waiting.run_id]
-    assert len(runs_page(actor, search="refund a cust").rows) == 2
-    assert len(runs_page(actor, search="SUPPORT AGENT").rows) == 2
-    assert [run.id for run in runs_page(actor, search=str(other.id)).rows] == [other.id]
-    assert runs_page(actor, search="nothing like it").rows == []
+    assert [run.id for run in runs_page(actor, RunFilter(state="waiting_approval")).rows] == [waiting.run_id]
+    assert len(runs_page(actor, RunFilter(q="refund a cust")).rows) == 2
+    assert len(runs_page(actor, RunFilter(q="SUPPORT AGENT")).rows) == 2
+    assert [run.id for run in runs_page(actor, RunFilter(q=str(other.id))).rows] == [other.id]
+    assert runs_page(actor, RunFilter(q="nothing like it")).rows == []
 
 
 def test_a_page_mark_that_is_not_ours_is_refused(world):
@@ -89,9 +91,9 @@ def test_a_page_mark_that_is_not_ours_is_refused(world):
 
 def test_a_run_in_full_has_its_calls_and_what_the_history_says_of_each(world):
     call = world.held(call_id="refund-1")
-    detail = run_detail(world.reviewer.actor, call.run_id)
-    assert [row.call_id for row in detail.calls] == ["refund-1"]
-    machine = detail.machines["refund-1"]
+    detail = run_read(world.reviewer.actor, call.run_id)
+    assert [row.call_id for row in calls_of_interest(call.run_id, limit=5)] == ["refund-1"]
+    machine = detail.state.calls["refund-1"]
     assert (machine.rule_id, machine.policy_number, machine.round) == ("refund", 1, 1)
     assert detail.counts["waiting"] == 1
     assert detail.run.status == "waiting_approval"

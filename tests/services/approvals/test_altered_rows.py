@@ -163,8 +163,9 @@ def test_a_void_permit_made_ready_again_does_not_pass_without_votes(acme_committ
     acme = acme_committed
     held = acme.hold()
     owner_sql(
-        "INSERT INTO approvals_permit (id, proposal_id, round, digest, status, void_because, granted_at)"
-        f" VALUES (gen_random_uuid(), '{held.id}', 1, '{held.digest}', 'ready', '', clearance_now());"
+        "INSERT INTO approvals_permit (id, proposal_id, round, digest, status, void_because, granted_at, epoch)"
+        f" VALUES (gen_random_uuid(), '{held.id}', 1, '{held.digest}', 'ready', '',"
+        " clearance_now(), clearance_epoch());"
         f" UPDATE approvals_proposal SET status = 'granted' WHERE id = '{held.id}'"
     )
     answer = acme.redeem(held)

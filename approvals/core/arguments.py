@@ -73,7 +73,9 @@ def _validate(contract: Contract, arguments: Any) -> None:
 
 def _invalid(errors: list[tuple[str, str]], *, more: bool) -> Invalid:
     place, sentence = errors[0]
-    rest = "" if len(errors) == 1 else f" and {len(errors) - 1} more" + (" at least" if more else "")
+    others = len(errors) - 1
+    least = "at least " if more else ""
+    rest = f" ({least}{others} more problem{'s' if others > 1 else ''})" if others else ""
     return Invalid(
         f"The arguments do not fit the tool: {place or 'they'} {sentence}{rest}. Correct them and send the call again.",
         code="ARGUMENTS_INVALID",

@@ -1,7 +1,7 @@
 """`make screenshots`: every page at 1440 and 390 px, light and dark, with data in every state, to be looked at.
 
     python -m config.stack.screenshots [WORD…]      only pages whose name holds one of the words
-    python -m config.stack.screenshots --readme     the pictures of README.md, into docs/images
+    python -m config.stack.screenshots --docs       the pictures of README.md and docs/roles, into docs/images
 
 Into var/screenshots/<width>-<theme>/<page>.png. Pages come from the showcase and from walking the links as each role.
 """
@@ -20,12 +20,23 @@ from typing import Any
 
 from config.stack.browser import ensure
 from config.stack.environment import KEPT, ROOT
+from config.stack.png import smaller
 from config.stack.process import StackError, say
 from config.stack.walk import walk
 
 FOLDER = ROOT / "var" / "screenshots"
-README = {"inbox": "inbox", "proposal-waiting-warned": "proposal", "run-succeeded": "run"}
-README_SIZE = (1280, 800)
+WIDE, TALL, PHONE = (1280, 800), (1280, 1000), (390, 844)
+DOCUMENTS = {
+    "inbox": (("inbox", WIDE),),
+    "proposal-waiting-warned": (("proposal", WIDE), ("proposal-phone", PHONE)),
+    "run-succeeded": (("run", WIDE),),
+    "unresolved": (("unresolved", TALL),),
+    "health": (("health", WIDE),),
+    "agent": (("agent", WIDE),),
+    "audit": (("audit", WIDE),),
+    "path": (("path", TALL),),
+}
+"""What is committed: page → its files in docs/images, and the window of each. Small, so that a clone stays small."""
 SIZES = ((1440, 900), (390, 844))
 THEMES = ("light", "dark")
 TALLEST = 2600
@@ -67,14 +78,14 @@ def showcase() -> Iterator[dict[str, Any]]:
             process.wait(60)
 
 
-def shoot(show: dict[str, Any], words: list[str], program: Path, *, readme: bool) -> int:
+def shoot(show: dict[str, Any], words: list[str], program: Path, *, documents: bool) -> int:
     """Takes the pictures and answers their number."""
     from playwright.sync_api import sync_playwright
 
     people = {role: tuple(pair) for role, pair in show["people"].items()}
     pages = [tuple(page) for page in show["pages"]]
-    if readme:
-        pages = [page for page in pages if page[0] in README]
+    if documents:
+        pages = [page for page in pages + [tuple(page) for page in show["documents"]] if page[0] in DOCUMENTS]
     else:
         walked, dead = walk(show["address"], people)
         pages += [(found.name, found.role, found.path) for found in walked]
@@ -94,7 +105,7 @@ def shoot(show: dict[str, Any], words: list[str], program: Path, *, readme: bool
             if role:
                 sign_in(tab, show["address"], *people[role])
             for name, _, path in (page for page in pages if page[1] == role):
-                number += _shoot(tab, show["address"] + path, name, readme)
+                number += _shoot(tab, show["address"] + path, name, documents)
             context.close()
         browser.close()
     return number
@@ -109,15 +120,18 @@ def sign_in(tab: Any, address: str, email: str, password: str) -> None:
     tab.wait_for_url(lambda url: "/sign-in/" not in url)
 
 
-def _shoot(tab: Any, address: str, name: str, readme: bool) -> int:
+def _shoot(tab: Any, address: str, name: str, documents: bool) -> int:
     """One visit of the page; its pictures in each theme and size."""
-    tab.set_viewport_size({"width": README_SIZE[0], "height": README_SIZE[1]})
+    tab.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
     tab.goto(address)
     if tab.locator("[data-pulse]").count():
         tab.wait_for_selector("[data-pulse].is-live", state="attached")
-    if readme:
-        _picture(tab, "light", README_SIZE, ROOT / "docs" / "images" / f"{README[name]}.png", whole=False)
-        return 1
+    if documents:
+        for file, size in DOCUMENTS[name]:
+            picture = ROOT / "docs" / "images" / f"{file}.png"
+            _picture(tab, "light", size, picture, whole=False)
+            picture.write_bytes(smaller(picture.read_bytes()))
+        return len(DOCUMENTS[name])
     for size in SIZES:
         for theme in THEMES:
             _picture(tab, theme, size, FOLDER / f"{size[0]}-{theme}" / f"{name}.png", whole=True)
@@ -140,15 +154,15 @@ def main(arguments: list[str]) -> int:
     program = ensure(os.environ)
     if program is None:
         return 1
-    readme = "--readme" in arguments
+    documents = "--docs" in arguments
     words = [re.sub(r"\.png$", "", word) for word in arguments if not word.startswith("-")]
     try:
         with showcase() as show:
-            number = shoot(show, words, program, readme=readme)
+            number = shoot(show, words, program, documents=documents)
     except StackError as error:
         say(str(error))
         return 1
-    where = "docs/images" if readme else "var/screenshots"
+    where = "docs/images" if documents else "var/screenshots"
     say(f"{number} pictures in {where} ({time.monotonic() - started:.0f} s). Look at them.")
     return 0
 

@@ -3,8 +3,9 @@
     python -m config.stack.showcase
 
 Starts on free ports in a temporary folder, prints one line of JSON when all is there and ends when its input is
-closed. {"address": URL, "people": {role: [e-mail, password]}, "pages": [[name, role, path], …]}. Everything is made
-through the doors: the agent's client, a reviewer's session, the payment server; the policy through its service.
+closed. {"address": URL, "people": {role: [e-mail, password]}, "pages": [[name, role, path], …], "documents": the same,
+for the pictures in docs/ alone}. Everything is made through the doors: the agent's client, a reviewer's session, the
+payment server; the policy through its service.
 """
 
 import json
@@ -45,6 +46,7 @@ class Showcase:
         self.stack = stack
         self.people = {role: (email, stack.secrets.password(role)) for role, email in demo["people"].items()}
         self.pages: list[tuple[str, str, str]] = []
+        self.documents: list[tuple[str, str, str]] = []
         self.agent = Client(
             stack.address,
             client_id=demo["agent"]["client_id"],
@@ -85,6 +87,20 @@ class Showcase:
         self._until(brief, "expired")
         self._until(silent, "unknown")
         self._add_lists()
+        self._add_documents(silent["run"])
+
+    def _add_documents(self, silent: str) -> None:
+        """Pages that are told of in docs/roles; the walk finds their like by itself."""
+        agent = self.agent.run(silent)["agent"]["id"]
+        unknown = self.agent.get_call(silent, "refund")["id"]
+        path = next(path for name, _, path in self.pages if name == "run-succeeded")
+        self.documents += [
+            ("unresolved", "operator", f"/unresolved/{unknown}/"),
+            ("health", "operator", "/health/"),
+            ("agent", "admin", f"/access/agents/{agent}/"),
+            ("audit", "auditor", "/audit/?action=proposal.*"),
+            ("path", "auditor", f"/audit/path/?run={path.split('/')[2]}&call=refund"),
+        ]
 
     def _add_lists(self) -> None:
         self.pages += [
@@ -137,6 +153,7 @@ class Showcase:
         return run
 
     def _decide(self, asked: dict[str, Any], verdict: str, reason: str) -> None:
+        self.reviewer.get(f"/proposals/{asked['proposal']}/")  # as people do: the log says that it was shown
         self.reviewer.decide(asked["proposal"], verdict, asked["digest"], reason)
 
     def _end(self, asked: dict[str, Any]) -> None:
@@ -213,7 +230,7 @@ def main() -> int:
             show = Showcase(stack)
             with closing(show.agent):
                 show.make()
-            told = {"address": stack.address, "people": show.people, "pages": show.pages}
+            told = {"address": stack.address, "people": show.people, "pages": show.pages, "documents": show.documents}
             print(json.dumps(told), flush=True)
             sys.stdin.read()
         except (StackError, ClearanceError, httpx.HTTPError) as error:

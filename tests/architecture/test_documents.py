@@ -1,5 +1,6 @@
 """The finder of dead ends, on documents made for it and on ours."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,12 @@ def page(tmp_path: Path) -> Path:
 
 def test_no_document_of_ours_leads_nowhere() -> None:
     assert [problem for document in documents(ROOT) for problem in dead_ends(document, ROOT)] == []
+
+
+def test_the_glossary_has_each_term_once_and_in_order() -> None:
+    terms = re.findall(r"^\| \*\*([^*]+)\*\*", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
+    assert len(terms) > 80
+    assert terms == sorted(set(terms), key=str.casefold)
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ from tests.support import databases, factories
 from tests.support.audit_rows import INSERT, parameters
 
 SYDNEY = ZoneInfo("Australia/Sydney")
-MANY = 200_000
-MOST_KB = 30_000
+MANY = 60_000
+MOST_KB = 15_000
 """What an export of MANY entries may take beyond what the process holds anyway; the file is several times that."""
 
 
@@ -225,8 +225,7 @@ def test_a_wrong_filter_is_told_before_anything_is_recorded_as_exported(acme, au
     assert recorded(acme, "audit.exported") == []
 
 
-@pytest.mark.timeout(900)
-def test_two_hundred_thousand_entries_take_no_more_memory_than_a_chunk(acme, auditor, committed_db, owner_sql):
+def test_sixty_thousand_entries_take_no_more_memory_than_a_chunk(acme, auditor, committed_db, owner_sql):
     """As CSV, which does more with each row; benchmarks/audit_log.py measures both."""
     owner_sql(INSERT, parameters(acme.id, entries=MANY, until=clock.now() - timedelta(seconds=1), apart=0.001))
     environment = os.environ | {

@@ -2,10 +2,15 @@
 
 from uuid import UUID
 
-from access.models import Agent
+from access.models import Agent, Group
 
 
 def agent_names(tenant_id: UUID | str) -> list[tuple[str, str, bool]]:
     """(id, name, active) of every agent of the tenant, by name."""
     rows = Agent.objects.filter(tenant_id=tenant_id).order_by("name", "id").values_list("id", "name", "is_active")
     return [(str(id_), name, active) for id_, name, active in rows]
+
+
+def group_names(tenant_id: UUID | str) -> list[tuple[str, str]]:
+    """(slug, name) of every group of the tenant, by name."""
+    return list(Group.objects.filter(tenant_id=tenant_id).order_by("name", "slug").values_list("slug", "name"))

@@ -51,7 +51,8 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     session_open(actor=actor, session_key=key, address=page.address, browser=page.headers.get("User-Agent", ""))
     page.session[TENANT_KEY] = actor.tenant_id
     page.session[ZONE_KEY] = page.POST.get("zone", "")[:64]
-    keep_text(page.session, context["next"], context["kept"])
+    # By path: the rest of the address only says which list the reader came from.
+    keep_text(page.session, context["next"].partition("?")[0], context["kept"])
     return HttpResponseRedirect(context["next"])
 
 

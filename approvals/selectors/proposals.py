@@ -6,8 +6,8 @@ Lists carry summaries, never bodies (S88), and one bad row never hides the other
 import base64
 import binascii
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -16,10 +16,13 @@ from django.db.models import BooleanField, Case, Count, Exists, OuterRef, Q, Que
 from django.db.models.fields.json import KT
 
 from approvals.core.eligibility import REVIEWER
+from approvals.core.narrowing import Narrowing
 from approvals.core.present import money_text
 from approvals.models import Decision, Proposal
 from approvals.selectors.deciders import needs_words, requires_of
 from approvals.selectors.detail import Detail, detail_of
+from approvals.selectors.narrowing import Sums, narrowed_to, newest_decided, sums_of
+from approvals.selectors.saved import SavedRow
 from approvals.selectors.standing import (
     WAITING,
     Intact,
@@ -40,6 +43,7 @@ type View = Literal["mine", "all", "decided"]
 
 VIEWS: tuple[View, ...] = ("mine", "all", "decided")
 PAGE = 50
+EVERYTHING = Narrowing()
 LIVE_ROWS = 1000
 """Rows that a live list may ask for at once."""
 UNREADABLE = "This proposal cannot be shown safely"
@@ -100,35 +104,41 @@ class InboxPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxCounts:
-    """How many wait: for this actor, and for anybody."""
+    """How many wait: for this actor, for anybody, and in each kept view that is about waiting ones (by its id)."""
 
     mine: int
     all: int
+    saved: Mapping[UUID, int] = field(default_factory=dict)
 
 
-def inbox(actor: Actor, *, view: str = "mine", search: str = "", cursor: str = "", limit: int = PAGE) -> InboxPage:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """The proposal before or behind another one in a list's order: enough to lead there."""
+
+    id: UUID
+    sentence: str
+
+
+def inbox(
+    actor: Actor,
+    *,
+    view: str = "mine",
+    search: str = "",
+    narrowing: Narrowing = EVERYTHING,
+    cursor: str = "",
+    limit: int = PAGE,
+) -> InboxPage:
     """One page of proposals: *mine* (those that the actor may decide) and *all* by deadline, *decided* newest first.
 
-    `search` is part of a sentence, tool, agent's name or run's title. Raises Invalid (VIEW_UNKNOWN, CURSOR_INVALID).
-    Two queries, however many rows.
+    `search` is the narrowing's `q` alone. Narrowed, *decided* looks through its newest only (NEWEST_DECIDED).
+    Raises Invalid (VIEW_UNKNOWN, CURSOR_INVALID). Two queries, however many rows.
     """
-    if view not in VIEWS:
-        raise Invalid(f"There is no view {view[:40]!r}; use mine, all or decided.", code="VIEW_UNKNOWN")
-    found = visible_proposals(actor)
-    found = found.exclude(WAITING) if view == "decided" else found.filter(WAITING)
-    if view == "mine":
-        found = found.filter(_may_decide(actor))
     search = search.strip().replace("\0", "")
     if search:
-        found = found.filter(
-            Q(sentence__icontains=search)
-            | Q(tool__icontains=search)
-            | Q(agent_name__icontains=search)
-            | Q(run_title__icontains=search)
-        )
+        narrowing = replace(narrowing, q=search)
     limit = max(1, min(limit, PAGE))
     descending = view == "decided"
-    found = with_standing(found).order_by(*(("-settled_at", "-id") if descending else ("expires_at", "id")))
+    found = _ordered(actor, view, narrowing)
     if cursor:
         at, last_id = _position(cursor)
         found = found.filter(_behind("settled_at" if descending else "expires_at", at, last_id, descending))
@@ -143,11 +153,64 @@ def inbox(actor: Actor, *, view: str = "mine", search: str = "", cursor: str = "
     )
 
 
-def inbox_counts(actor: Actor) -> InboxCounts:
+def inbox_counts(actor: Actor, saved: Sequence[SavedRow] = ()) -> InboxCounts:
     """How many proposals wait, in one query."""
     waiting = visible_proposals(actor).filter(WAITING)
-    counts = waiting.aggregate(all=Count("pk"), mine=Count("pk", filter=_may_decide(actor)))
-    return InboxCounts(mine=counts["mine"], all=counts["all"])
+    mine = _may_decide(actor)
+    kept = {f"kept_{place}": row for place, row in enumerate(saved) if row.view in ("mine", "all")}
+    more = {
+        name: Count(
+            "pk", filter=narrowed_to(row.narrowing) & mine if row.view == "mine" else narrowed_to(row.narrowing)
+        )
+        for name, row in kept.items()
+    }
+    counts = waiting.aggregate(all=Count("pk"), mine=Count("pk", filter=mine), **more)
+    return InboxCounts(
+        mine=counts["mine"], all=counts["all"], saved={row.id: counts[name] for name, row in kept.items()}
+    )
+
+
+def inbox_sums(actor: Actor, *, view: str, narrowing: Narrowing = EVERYTHING) -> Sums:
+    """What the rows of a view come to. Raises Invalid (VIEW_UNKNOWN). One query."""
+    return sums_of(_ordered(actor, view, narrowing))
+
+
+def near(actor: Actor, *, view: str, narrowing: Narrowing, of: Detail) -> tuple[Near | None, Near | None]:
+    """Who stands before and behind a proposal in a list's order, whether it still belongs to that list or not.
+
+    Raises Invalid (VIEW_UNKNOWN). Two queries.
+    """
+    descending = view == "decided"
+    column, at = ("settled_at", of.decided_at or of.expires_at) if descending else ("expires_at", of.expires_at)
+    found = _ordered(actor, view, narrowing).exclude(pk=of.id)
+    before = found.filter(_behind(column, at, of.id, not descending)).reverse()
+    behind = found.filter(_behind(column, at, of.id, descending))
+    return _first(before), _first(behind)
+
+
+def _first(found: "QuerySet[Proposal, Any]") -> Near | None:
+    row = found.annotate(readable=Intact("canonical", "digest")).values_list("pk", "sentence", "readable").first()
+    if row is None:
+        return None
+    return Near(id=row[0], sentence=row[1] if row[2] else UNREADABLE)
+
+
+def _ordered(actor: Actor, view: str, narrowing: Narrowing) -> "QuerySet[Proposal, Any]":
+    """The rows of a view in its order, with their standing."""
+    if view not in VIEWS:
+        raise Invalid(f"There is no view {view[:40]!r}; use mine, all or decided.", code="VIEW_UNKNOWN")
+    found = with_standing(visible_proposals(actor))
+    if view == "decided":
+        found = found.exclude(WAITING)
+        if narrowing:
+            found = newest_decided(actor, found)
+    else:
+        found = found.filter(WAITING)
+    if view == "mine":
+        found = found.filter(_may_decide(actor))
+    if narrowing:
+        found = found.filter(narrowed_to(narrowing))
+    return found.order_by(*(("-settled_at", "-id") if view == "decided" else ("expires_at", "id")))
 
 
 def rows_by_id(actor: Actor, ids: Sequence[UUID]) -> list[SummaryRow]:

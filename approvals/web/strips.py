@@ -4,12 +4,22 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from urllib.parse import urlencode
 from uuid import UUID
 
-from django.urls import reverse
-
-from approvals.selectors.proposals import VIEWS, InboxCounts, InboxPage, SummaryRow, inbox, inbox_counts, rows_by_id
+from approvals.core.narrowing import WITHIN, Narrowing
+from approvals.selectors.narrowing import NEWEST_DECIDED, Choices, Sums, choices_of
+from approvals.selectors.proposals import (
+    VIEWS,
+    InboxCounts,
+    InboxPage,
+    SummaryRow,
+    inbox,
+    inbox_counts,
+    inbox_sums,
+    rows_by_id,
+)
+from approvals.selectors.saved import SavedRow, saved_views
+from approvals.web.narrow import Asked, Chip, chips
 from audit.core.actor import Actor
 from audit.core.refusal import Invalid
 from audit.core.visible import as_line
@@ -21,6 +31,8 @@ _EMPTY = {
 }
 _NO_REVIEWER = ("You are not asked to decide", "Reviewers decide. What waits for them stands under All.")
 _NOT_FOUND = ("Nothing fits", "Search for something else, or look in another view.")
+_NOT_NARROWED = ("Nothing fits these filters", "Take one away above, or look in another view.")
+_NONE_DECIDED = f" Of what was decided, the newest {NEWEST_DECIDED:,} are looked through."
 _WORDS = {"mine": "Mine", "all": "All", "decided": "Decided"}
 
 # (tone, word) of a proposal that left the queue, by its standing and what became of the call.
@@ -71,22 +83,23 @@ class Strip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tab:
-    """One view with its count (None: not counted)."""
+    """One view with its count (None: not counted). `saved` is the id of a view that the reader keeps, or None."""
 
     key: str
     word: str
     href: str
     current: bool
     count: int | None
+    saved: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
     """The list of one view. `more` is the address of the next rows or "", `here` the list's own; `fresh` counts rows
-    that the reader does not have; `problem` is a sentence instead of silence."""
+    that the reader does not have; `problem` is a sentence instead of silence. `choices` is None where the filters are
+    not offered (beside a proposal)."""
 
-    view: str
-    q: str
+    asked: Asked
     now: datetime
     strips: list[Strip]
     counts_of: InboxCounts
@@ -96,61 +109,103 @@ class Listing:
     problem: str = ""
     decides: bool = True
     tabs: list[Tab] = field(default_factory=list)
+    kept: list[Tab] = field(default_factory=list)
+    chips: list[Chip] = field(default_factory=list)
+    sums: Sums | None = None
+    choices: Choices | None = None
+
+    @property
+    def view(self) -> str:
+        """Its view."""
+        return self.asked.view
+
+    @property
+    def kept_here(self) -> Tab | None:
+        """The kept view that this list is, if it is one."""
+        return next((tab for tab in self.kept if tab.current), None)
+
+    @property
+    def all_here(self) -> str:
+        """The address of the view without any filter."""
+        return Asked(view=self.view, narrowing=Narrowing()).address()
 
     @property
     def empty(self) -> tuple[str, str]:
         """Heading and sentence for a list without rows."""
+        if self.asked.narrowing:
+            heading, words = _NOT_NARROWED if self.asked.filters else _NOT_FOUND
+            return heading, words + (_NONE_DECIDED if self.view == "decided" else "")
         if self.view == "mine" and not self.decides:
             return _NO_REVIEWER
-        return _NOT_FOUND if self.q else _EMPTY[self.view]
+        return _EMPTY[self.view]
+
+    @property
+    def within(self) -> list[tuple[str, str]]:
+        """What "expires within" offers: (minutes, words)."""
+        return list(WITHIN.items())
+
+    @property
+    def sum_words(self) -> str:
+        """What the rows come to, in words; "" where there is nothing to sum up."""
+        if self.sums is None or not self.sums.amounts:
+            return ""
+        rows = f"The first {self.sums.rows:,}" if self.sums.more else f"{self.sums.rows:,}"
+        noun = "proposals come" if self.sums.rows > 1 else "proposal comes"
+        bare = f"; {self.sums.bare:,} of them without an amount" if self.sums.bare else ""
+        return f"{rows} {noun} to {' and '.join(self.sums.amounts)}{bare}."
 
     @property
     def counts(self) -> str:
         """The tabs' numbers as JSON, for the live page."""
-        return json.dumps({"mine": self.counts_of.mine, "all": self.counts_of.all})
+        counts = {"mine": self.counts_of.mine, "all": self.counts_of.all}
+        counts |= {f"kept-{id_}": count for id_, count in self.counts_of.saved.items()}
+        return json.dumps(counts)
 
 
 @dataclass(frozen=True, slots=True)
 class ListHas:
-    """What a page's list shows: its view and search, its rows with their versions, whether these are all there are, and
-    what it was told beside rows (how many are new, the counts)."""
+    """What a page's list shows: its view and narrowing, its rows with their versions, whether these are all there are,
+    and what it was told beside rows (how many are new, the counts)."""
 
-    view: str
-    q: str
+    asked: Asked
     rows: Mapping[UUID, int]
     whole: bool
     told: tuple[int, str] = (0, "")
 
 
-def listed(actor: Actor, *, view: str, q: str, cursor: str = "", current: UUID | None = None) -> Listing:
-    """One page of the list. An unknown view or a cursor that is not ours gives the first page with a sentence."""
-    problem = ""
-    view = view if view in VIEWS else "mine"
+def listed(
+    actor: Actor, asked: Asked, *, cursor: str = "", current: UUID | None = None, filters: bool = False
+) -> Listing:
+    """One page of the list. What of the address is not understood gives the first page with a sentence. `filters`: with
+    what they offer, and the sums."""
+    problem = " ".join(asked.problems)
     try:
-        page = inbox(actor, view=view, search=q, cursor=cursor)
+        page = inbox(actor, view=asked.view, narrowing=asked.narrowing, cursor=cursor)
     except Invalid as refusal:
         problem = refusal.message
-        page = inbox(actor, view=view, search=q)
-    listing = _listing(actor, page, q)
+        page = inbox(actor, view=asked.view, narrowing=asked.narrowing)
+    listing = _listing(actor, page, asked)
     strips = [replace(strip, current=strip.id == current) for strip in listing.strips]
-    return replace(listing, strips=strips, problem=problem)
+    choices = choices_of(actor) if filters else None
+    sums = inbox_sums(actor, view=asked.view, narrowing=asked.narrowing) if filters else None
+    return replace(listing, strips=strips, problem=problem, choices=choices, sums=sums, chips=chips(asked, choices))
 
 
 def inbox_changed(actor: Actor, has: ListHas) -> tuple[Listing, ListHas] | None:
     """What a list lacks: its rows that changed, and how many rows are new; with what it has then. None: nothing."""
-    page = inbox(actor, view=has.view, search=has.q)
+    asked = has.asked
+    page = inbox(actor, view=asked.view, narrowing=asked.narrowing)
     changed = [
-        strip
-        for row in rows_by_id(actor, list(has.rows))
-        if (strip := _strip(row, has.view)).version > has.rows[strip.id]
+        strip for row in rows_by_id(actor, list(has.rows)) if (strip := _strip(row, asked)).version > has.rows[strip.id]
     ]
     fresh = _fresh(page, has)
-    listing = replace(_listing(actor, page, has.q), strips=changed, fresh=fresh)
+    listing = replace(_listing(actor, page, asked), strips=changed, fresh=fresh)
     told = (fresh, listing.counts)
     if not changed and told == has.told:
         return None
     rows = dict(has.rows) | {strip.id: strip.version for strip in changed}
-    return listing, replace(has, rows=rows, told=told)
+    sums = inbox_sums(actor, view=asked.view, narrowing=asked.narrowing)
+    return replace(listing, sums=sums), replace(has, rows=rows, told=told)
 
 
 def _fresh(page: InboxPage, has: ListHas) -> int:
@@ -163,43 +218,53 @@ def _fresh(page: InboxPage, has: ListHas) -> int:
     return sum(row_id not in has.rows for row_id in ids[:last])
 
 
-def _listing(actor: Actor, page: InboxPage, q: str) -> Listing:
-    counts = inbox_counts(actor)
+def _listing(actor: Actor, page: InboxPage, asked: Asked) -> Listing:
+    saved = saved_views(actor)
+    counts = inbox_counts(actor, saved)
     numbers = {"mine": counts.mine, "all": counts.all}
     return Listing(
-        view=page.view,
-        q=q,
+        asked=asked,
         now=page.now,
-        strips=[_strip(row, page.view) for row in page.rows],
+        strips=[_strip(row, asked) for row in page.rows],
         counts_of=counts,
         decides=actor.has_role("reviewer"),
-        here=_address(page.view, q),
-        more=_address(page.view, q, page.next) if page.next else "",
+        here=asked.address(),
+        more=asked.address(after=page.next) if page.next else "",
         tabs=[
             Tab(
-                key=view, word=_WORDS[view], href=_address(view, ""), current=view == page.view, count=numbers.get(view)
+                key=view,
+                word=_WORDS[view],
+                href=Asked(view=view, narrowing=Narrowing()).address(),
+                current=view == page.view,
+                count=numbers.get(view),
             )
             for view in VIEWS
         ],
+        kept=[_kept(row, counts, asked) for row in saved],
     )
 
 
-def _address(view: str, q: str, cursor: str = "") -> str:
-    chosen = {"view": view if view != "mine" else "", "q": q, "after": cursor}
-    query = urlencode({name: value for name, value in chosen.items() if value})
-    return reverse("inbox") + (f"?{query}" if query else "")
+def _kept(row: SavedRow, counts: InboxCounts, asked: Asked) -> Tab:
+    mine = Asked(view=row.view, narrowing=row.narrowing)
+    return Tab(
+        key=f"kept-{row.id}",
+        word=row.name,
+        href=mine.address(),
+        current=(asked.view, asked.narrowing) == (mine.view, mine.narrowing),
+        count=counts.saved.get(row.id),
+        saved=row.id,
+    )
 
 
-def _strip(row: SummaryRow, view: str) -> Strip:
+def _strip(row: SummaryRow, asked: Asked) -> Strip:
     waiting = row.status == "pending"
     tone, word = _state(row)
     belongs = {"mine": waiting and row.may_decide, "all": waiting, "decided": not waiting}
-    href = reverse("proposal", args=[row.id])
     return Strip(
         id=row.id,
         # A deadline that passes changes the row's standing and no column: it counts as half a version.
         version=2 * row.version + (not waiting),
-        href=href if view == "mine" else f"{href}?view={view}",
+        href=asked.address("proposal", row.id),
         sentence=row.sentence,
         plain=as_line(row.sentence),
         amount=row.amount,
@@ -214,7 +279,7 @@ def _strip(row: SummaryRow, view: str) -> Strip:
         word=word,
         over=not waiting and row.outcome != "unknown",
         broken=not row.readable,
-        within=belongs[view],
+        within=belongs[asked.view],
     )
 
 

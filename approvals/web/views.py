@@ -1,6 +1,7 @@
 """Pages of proposals: the inbox, one proposal, and the decision."""
 
 from typing import cast
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -15,8 +16,10 @@ from approvals.services.decision import decision_record
 from approvals.services.permit import permit_revoke
 from approvals.services.proposal import proposal_refresh_ask
 from approvals.services.showing import proposal_show
+from approvals.web.narrow import Asked, asked_for, asked_for_text
 from approvals.web.shown import ProposalShown, proposal_shown
 from approvals.web.strips import listed
+from approvals.web.turn import turn_of
 from audit.core.refusal import Conflict, Forbidden, Invalid, NotFound, Refusal
 
 # The bar tells who decided and when in the reader's own zone; the service's sentence would say it twice.
@@ -32,11 +35,17 @@ _LATE = {
 def inbox(request: PersonRequest) -> HttpResponse:
     """The list of proposals; for htmx its body, or only further rows behind a cursor."""
     cursor = _text(request, "after")
-    listing = listed(request.actor, view=_text(request, "view"), q=_text(request, "q"), cursor=cursor)
+    asked = asked_for(request.GET)
+    further = bool(request.htmx and cursor)
+    listing = listed(request.actor, asked, cursor=cursor, filters=not further)
     part = ""
     if request.htmx:
-        part = "approvals/list.html#rows" if cursor and not listing.problem else "approvals/list.html#body"
-    return render(request, part or "approvals/inbox.html", {"place": "inbox", "listing": listing})
+        part = "approvals/list.html#rows" if further and not listing.problem else "approvals/list.html#body"
+    response = render(request, part or "approvals/inbox.html", {"place": "inbox", "listing": listing})
+    if request.htmx and not further and urlsplit(request.htmx.current_url or "").path == reverse("inbox"):
+        # The filters live in the address: it can be kept, sent and gone back to.
+        response["HX-Replace-Url"] = listing.here
+    return response
 
 
 @require_safe
@@ -71,7 +80,7 @@ def decide(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
     address = reverse("proposal", args=[proposal_id])
     reason = page.POST.get("reason", "")
     if cast(PageRequest, request).actor is None:
-        return _ask_to_sign_in(page, address, reason)
+        return _ask_to_sign_in(page, _came_from(page).address("proposal", proposal_id), reason)
     try:
         _check_read(page, proposal_id)
         done = decision_record(
@@ -91,7 +100,7 @@ def decide(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
     drop_text(page.session, address)
     if page.htmx:
         return _answer(page, proposal_shown(page.actor, proposal_id), said=done.message)
-    return HttpResponseRedirect(address)
+    return HttpResponseRedirect(_came_from(page).address("proposal", proposal_id))
 
 
 @require_POST
@@ -114,8 +123,10 @@ def revoke(request: PersonRequest, proposal_id: UUID) -> HttpResponse:
 def _page(
     request: PersonRequest, shown: ProposalShown, *, reason: str = "", refusal: Refusal | None = None
 ) -> HttpResponse:
-    listing = listed(request.actor, view=_text(request, "view"), q="", current=shown.detail.id)
+    asked = _came_from(request)
+    listing = listed(request.actor, asked, current=shown.detail.id)
     context = {"place": "inbox", "shown": shown, "listing": listing, "reason": reason, "refusal": refusal}
+    context["turn"] = turn_of(request.actor, asked, shown.detail)
     context["problem"] = _problem(refusal)
     return render(request, "approvals/proposal.html", context, status=refusal.status if refusal else 200)
 
@@ -127,7 +138,14 @@ def _answer(
     if not request.htmx:
         return _page(request, shown, reason=reason, refusal=refusal)
     context = {"shown": shown, "reason": reason, "refusal": refusal, "problem": _problem(refusal), "said": said}
+    if "list" in request.POST:
+        context["turn"] = turn_of(request.actor, _came_from(request), shown.detail)
     return render(request, "approvals/proposal.html#answer", context, status=refusal.status if refusal else 200)
+
+
+def _came_from(request: PersonRequest) -> Asked:
+    """The list that the proposal was opened from: its query travels in the address, and in the form of the decision."""
+    return asked_for_text(request.POST["list"]) if "list" in request.POST else asked_for(request.GET)
 
 
 def _problem(refusal: Refusal | None) -> str:

@@ -14,6 +14,7 @@ from access.web.sessions import Person
 from approvals.selectors.proposals import LIVE_ROWS, VIEWS
 from approvals.services.proposal import proposal_refresh_ask
 from approvals.services.showing import proposal_show
+from approvals.web.narrow import asked_for, asked_for_text
 from approvals.web.shown import proposal_changed
 from approvals.web.strips import ListHas, inbox_changed
 from runs.live import hub
@@ -111,7 +112,12 @@ class InboxPage(LivePage):
         view, q, rows = _list_hello(hello)
         if view not in VIEWS:
             raise ValueError("no such view")
-        return ListHas(view, q, rows, whole=bool(hello.get("whole", True)))
+        # The whole narrowing as the page's address has it; a page that only searches says what it searches for.
+        query = hello.get("query")
+        if query is not None and not (isinstance(query, str) and len(query) <= 2_000):
+            raise ValueError("query is the list's part of an address")
+        asked = asked_for({"view": view, "q": q}) if query is None else asked_for_text(query)
+        return ListHas(asked, rows, whole=bool(hello.get("whole", True)))
 
     def look(self, person: Person, has: ListHas | None) -> Push | None:
         found = inbox_changed(person.actor, has) if has is not None else None

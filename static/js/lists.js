@@ -15,7 +15,7 @@
     const rows = {};
     document.querySelectorAll("#rows > [data-id]").forEach((row) => { rows[row.dataset.id] = Number(row.dataset.version); });
     const whole = !document.querySelector("#rows > .more");
-    return { view: body.dataset.view, q: body.dataset.q, since: body.dataset.now, rows, whole };
+    return { view: body.dataset.view, q: body.dataset.q, query: body.dataset.query, since: body.dataset.now, rows, whole };
   }
   hellos.inbox = known;
   hellos.runs = known;
@@ -55,10 +55,16 @@
     for (const [key, value] of Object.entries(JSON.parse(root.dataset.counts || "{}"))) {
       document.querySelectorAll(`[data-count="${key}"]`).forEach((place) => { place.textContent = value; });
     }
-    if (document.title.startsWith("Inbox")) {
-      const mine = document.querySelector('.nav [data-count="mine"]').textContent;
-      document.title = `Inbox${Number(mine) ? ` (${mine})` : ""} · Clearance`;
+    const sums = document.getElementById("sums");
+    if (sums && root.dataset.sums !== undefined) {
+      sums.textContent = root.dataset.sums;
+      sums.hidden = !root.dataset.sums;
     }
+    if (document.title.includes("Inbox")) {
+      const mine = document.querySelector('.nav [data-count="mine"]').textContent;
+      document.title = `Inbox${mine !== "0" ? ` (${mine})` : ""} · Clearance`;
+    }
+    document.dispatchEvent(new CustomEvent("clearance:counts"));
     const news = document.getElementById("news");
     const fresh = Number(root.dataset.fresh);
     if (news) {
@@ -107,19 +113,6 @@
     strip.classList.add("is-bad", "is-over");
     strip.querySelector("[data-when-due]").hidden = false;
     event.target.hidden = true;
-  });
-
-  // J and K walk through the proposals, never while something is being typed.
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || !["j", "k"].includes(event.key)) return;
-    if (event.target.closest("input, textarea, select, [contenteditable], dialog")) return;
-    const links = [...document.querySelectorAll("#rows a.strip")];
-    if (!links.length) return;
-    const at = links.findIndex((link) => link.hasAttribute("aria-current") || link === document.activeElement);
-    const next = links[event.key === "j" ? Math.min(links.length - 1, at + 1) : Math.max(0, at - 1)];
-    event.preventDefault();
-    if (!document.getElementById("p-act")) next.focus();
-    else if (!next.hasAttribute("aria-current")) next.click();
   });
 
   document.querySelector("#rows [aria-current]")?.scrollIntoView({ block: "nearest" });

@@ -45,6 +45,23 @@
   // -- The bar -----------------------------------------------------------------------------------------------------
 
   function fresh() { freshUntil = performance.now() + FRESH; }
+  window.Clearance.isFresh = () => performance.now() < freshUntil;
+
+  // A bar that moves under the pointer, because a part of the page grew or the window changed, is a new one.
+  let top = bar().getBoundingClientRect().top;
+  new ResizeObserver(() => {
+    const now = bar().getBoundingClientRect().top;
+    if (Math.abs(now - top) > 1) fresh();
+    top = now;
+  }).observe(page());
+  addEventListener("resize", fresh);
+
+  // Whoever is done here is offered the next one, also where somebody else decided.
+  function onward() {
+    const place = bar()?.querySelector("[data-onward]");
+    const words = document.querySelector("#p-turn [data-onward-words]");
+    if (place && words && !place.childElementCount) place.append(words.content.cloneNode(true));
+  }
 
   document.addEventListener("click", (event) => {
     const button = event.target.closest("#p-act button");
@@ -94,6 +111,7 @@
   function settled() {
     fresh();
     arm();
+    onward();
     if (wait && wait.id) document.getElementById(wait.id)?.focus({ preventScroll: true });
     wait = null;
     // The form to sign in again tells the zone that the page was read in.
@@ -119,6 +137,8 @@
   document.addEventListener("htmx:afterSettle", (event) => {
     if (event.target.id === "p-act" || event.target.closest?.("#p-act")) {
       settled();
+      // After one's own click the buttons are gone: the way on has the focus, not the top of the page.
+      if (document.activeElement === document.body) bar().querySelector("#p-next")?.focus({ preventScroll: true });
       say(document.getElementById("p-head").dataset.word);
     }
   });

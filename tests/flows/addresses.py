@@ -31,6 +31,7 @@ class Ids:
     entry_id: str = "7999999999999"  # nobody's, as it stands
     stop_id: str = "7d3b2a10-5f4e-4c6d-9a8b-0c1d2e3f4a5b"  # nobody's, as it stands
     unresolved_id: str = "5c1e8d72-9b3a-4f60-8e2d-1a7b6c5d4e3f"  # nobody's, as it stands
+    view_id: str = "2b9d4c61-7e0f-4a35-9c18-6d5e4f3a2b10"  # nobody's, as it stands
 
     @classmethod
     def unknown(cls) -> "Ids":
@@ -104,6 +105,7 @@ WITH_IDS: dict[str, list[Ask]] = {
     ],
     "access/tokens/<uuid:session_id>/revoke/": [Ask("POST", lambda _: {"because": "lost"}, who=PERSON)],
     "switch-tenant/": [Ask("POST", lambda ids: {"tenant": ids.tenant_id}, who=PERSON)],
+    "inbox/views/<uuid:view_id>/": [change("rename", name="Mine"), change("delete")],
     "proposals/<uuid:proposal_id>/": [Ask(who=PERSON)],
     "proposals/<uuid:proposal_id>/decide/": [
         Ask("POST", lambda ids: {**VERDICT, "digest": ids.digest, "round": "1"}, who=PERSON)
@@ -146,6 +148,8 @@ SEARCHED: dict[str, list[Ask]] = {
         Ask(query=lambda ids: {"view": "mine", "q": ids.proposal_id}, who=PERSON),
         Ask(query=lambda ids: {"view": "all", "q": ids.proposal_id}, who=PERSON),
         Ask(query=lambda ids: {"view": "decided", "q": ids.proposal_id}, who=PERSON),
+        Ask(query=lambda ids: {"view": "all", "agent": ids.agent_id}, who=PERSON),
+        Ask(query=lambda ids: {"view": "all", "group": ids.slug}, who=PERSON),
     ],
     "runs/": [
         Ask(query=lambda ids: {"q": ids.run_id}, who=PERSON),
@@ -176,6 +180,7 @@ SEARCHED: dict[str, list[Ask]] = {
 WITHOUT_IDS = {
     "sign-in/",
     "sign-out/",
+    "inbox/views/",
     "password/forgotten/",
     "password/new/",
     "account/",

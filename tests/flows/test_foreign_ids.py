@@ -30,8 +30,9 @@ from tests.support import factories
 from tests.support.unknown import lost
 
 ROLES = ["reviewer", "operator", "admin", "auditor"]
-OWN_ONLY = ("switch-tenant/", "account/sessions/end/")
-"""Whatever is named there must be the caller's own: tests/web/test_sign_in.py and test_account.py."""
+OWN_ONLY = ("switch-tenant/", "account/sessions/end/", "inbox/views/<uuid:view_id>/")
+"""Whatever is named there must be the caller's own: tests/web/test_sign_in.py, test_account.py and
+test_inbox_narrowed.py."""
 
 
 class Caller:

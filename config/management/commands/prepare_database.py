@@ -17,7 +17,7 @@ APPEND_ONLY = (
     "approvals_toolversion",
     "approvals_policyversion",
 )
-# Nothing of the application deletes rows but these: sessions, debts, settled leases, places and stale counters.
+# Nothing of the application deletes rows but these: sessions, debts, settled leases, places, stale counters, views.
 MAY_DELETE = (
     "django_session",
     "audit_owed",
@@ -25,6 +25,7 @@ MAY_DELETE = (
     "access_groupmember",
     "access_agentprincipal",
     "access_throttle",
+    "approvals_savedview",
 )
 
 

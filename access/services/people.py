@@ -110,8 +110,8 @@ def member_add(
         link = links.add(user.id, "invitation", clock.now()) if invite and created else ""
         audit_record(
             actor=actor, action="member.added", object_type="membership", object_id=membership.id,
-            detail={"user": user.id, "email": address, "roles": held, "new_account": created, "invited": bool(link),
-                    "groups": [place.slug for place in places]},
+            detail={"user": user.id, "email": address, "name": user.name, "roles": held, "new_account": created,
+                    "invited": bool(link), "groups": [place.slug for place in places]},
         )  # fmt: skip
     return replace(_member(membership, user), created=created, password=shown, link=link)
 

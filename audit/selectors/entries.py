@@ -84,19 +84,29 @@ def entries_of_call(tenant_id: str, run_id: str, call_id: str) -> list[Entry]:
 
 
 def names_of(tenant_id: str, ids: Iterable[str]) -> dict[str, str]:
-    """The names by which actors acted last, by id; whoever never acted is left out. One query."""
+    """The names by which actors acted last, by id. Who never acted, as people do in whose place only agents act, has
+    the name or the address with which they were added; whoever the log does not know is left out. One or two queries.
+    """
     wanted = sorted({one for one in ids if one})
     if not wanted:
         return {}
     rows: list[Row] = list(Row.objects.raw(_NAMES, {"tenant": tenant_id, "ids": wanted}))
-    return {row.actor_id: row.actor_name for row in rows}
+    known = {row.actor_id: row.actor_name for row in rows}
+    silent = [one for one in wanted if one not in known]
+    if silent:
+        added = list(Row.objects.raw(_ADDED, {"tenant": tenant_id, "most": NAMES_LOOKED_AT, "ids": silent}))
+        known |= {row.actor_id: row.actor_name for row in added}
+    return known
 
 
 def actors_named(tenant_id: str, text: str) -> list[str]:
-    """The ids of actors who acted last under a name that contains `text` in any case; at most NAMES_LOOKED_AT are
-    looked at."""
-    rows: list[Row] = list(Row.objects.raw(_ACTORS, {"tenant": tenant_id, "most": NAMES_LOOKED_AT}))
-    return [row.actor_id for row in rows if text.casefold() in row.actor_name.casefold()]
+    """The ids of actors who acted last under a name that contains `text` in any case, and of people who were added with
+    such a name or address and for whom perhaps only agents act; at most NAMES_LOOKED_AT of each are looked at."""
+    looked_at = {"tenant": tenant_id, "most": NAMES_LOOKED_AT}
+    rows: list[Row] = list(Row.objects.raw(_ACTORS, looked_at))
+    found = [row.actor_id for row in rows if text.casefold() in row.actor_name.casefold()]
+    added: list[Row] = list(Row.objects.raw(_ADDED_AS, {**looked_at, "text": text.lower()}))
+    return list(dict.fromkeys([*found, *(row.actor_id for row in added)]))
 
 
 def read_lately(tenant_id: str, object_id: str, actor_id: str, action: str, since: datetime) -> bool:
@@ -134,6 +144,14 @@ CROSS JOIN LATERAL (
   WHERE tenant_id = %(tenant)s AND actor_id = wanted.id ORDER BY at DESC, id DESC LIMIT 1
 ) e
 """
+_MEMBERS = """
+SELECT e.at, e.id, e.detail->>'user' AS actor_id, COALESCE(e.detail->>'name', e.detail->>'email') AS actor_name
+FROM (SELECT at, id, verdict, detail FROM audit_entry WHERE tenant_id = %(tenant)s AND action = 'member.added'
+      ORDER BY at DESC, id DESC LIMIT %(most)s) e
+WHERE e.verdict = 'ok' AND e.detail->>'email' IS NOT NULL AND {} ORDER BY e.at, e.id
+"""
+_ADDED = _MEMBERS.format("e.detail->>'user' = ANY(%(ids)s::text[])")
+_ADDED_AS = _MEMBERS.format("strpos(lower(concat_ws(' ', e.detail->>'name', e.detail->>'email')), %(text)s) > 0")
 # Every actor once, by steps along the same index instead of reading the log.
 _ACTORS = """
 WITH RECURSIVE actor(id, step) AS (

@@ -122,6 +122,29 @@ def acts(number: int, name: str, tenant: str = OURS) -> None:
 
 
 @pytest.mark.django_db
+def test_who_never_acted_has_the_name_or_the_address_they_were_added_with():
+    def added(user: str, **detail: str) -> None:
+        with transaction.atomic():
+            audit_record(
+                actor=SYSTEM("test", OURS),
+                action="member.added",
+                object_type="membership",
+                object_id=f"m-{user}",
+                detail={"user": user, **detail},
+            )
+
+    added("u-1", email="jon@acme.example")
+    added("u-2", email="ida@acme.example", name="Ida Berg")
+    added("u-3")
+    assert entries.names_of(OURS, ["u-1", "u-2", "u-3", "u-4"]) == {"u-1": "jon@acme.example", "u-2": "Ida Berg"}
+    assert entries.names_of(THEIRS, ["u-1", "u-2"]) == {}
+    assert entries.actors_named(OURS, "BERG") == ["u-2"]
+    assert entries.actors_named(OURS, "acme") == ["u-1", "u-2"]
+    assert entries.actors_named(OURS, "%") == []
+    assert entries.actors_named(THEIRS, "acme") == []
+
+
+@pytest.mark.django_db
 def test_names_are_those_that_people_acted_under_last():
     acts(1, "Jon Hale")
     acts(1, "Jon Hale-Berg")

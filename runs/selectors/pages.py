@@ -36,7 +36,7 @@ from runs.selectors.unresolved import unresolved_of
 WINDOW = 200
 """Events that a push carries at most."""
 OPEN_CALLS = 40
-LATEST_CALLS = 8
+LATEST_CALLS = 6
 CALLS_PAGE = 100
 
 

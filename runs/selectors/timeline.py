@@ -21,7 +21,7 @@ from runs.models import Call, Event
 from runs.selectors.runs import run_visible
 
 BLOCK = 100
-"""Events in a block."""
+"""Events in a block; the newest has up to half as many more."""
 MOST = 500
 """Events that are read at once for a page."""
 _KNOWN = [kind.value for group in GROUPS for kind in group.kinds]
@@ -107,9 +107,10 @@ def events_block(actor: Actor, run_id: UUID, narrowed: Narrowed, *, first: int, 
 def blocks(run_id: UUID, seq: int, narrowed: Narrowed) -> list[Block]:
     """The blocks of a history of `seq` events, newest first; at least one."""
     if not narrowed:
-        starts = range(1, max(seq, 1) + 1, BLOCK)
-        found = [Block(start, min(start + BLOCK - 1, seq), min(BLOCK, seq - start + 1)) for start in starts]
-        return found[::-1]
+        # The newest is what is sent first: never a few rows alone.
+        starts = list(range(1, max(seq - BLOCK // 2, 1) + 1, BLOCK))
+        ends = [*(start - 1 for start in starts[1:]), seq]
+        return [Block(first, last, last - first + 1) for first, last in zip(starts, ends, strict=True)][::-1]
     rows = _narrow(Event.objects.filter(run_id=run_id, seq__lte=seq), narrowed)
     hits = list(rows.order_by("seq").values_list("seq", flat=True))
     found, start = [], 1

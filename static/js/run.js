@@ -263,16 +263,19 @@
     }
     sync(rows.dataset.now);
     box.dataset.last = rows.dataset.to;
-    message = { first: Number(rows.dataset.from), to: Number(rows.dataset.to), groups: JSON.parse(rows.dataset.groups) };
+    const top = box.getBoundingClientRect().top;
+    message = { first: Number(rows.dataset.from), to: Number(rows.dataset.to), groups: JSON.parse(rows.dataset.groups), top };
   });
 
   document.addEventListener("htmx:wsAfterMessage", (event) => {
     if (event.target !== page() || !message) return;
-    const { first, to, groups } = message;
+    const { first, to, groups, top } = message;
     message = null;
     const rows = [...arriving.children];
     arriving.replaceChildren();
     take(first, to, rows);
+    // Parts above may have become higher or lower; what is pointed at stays under the pointer as far as the page goes.
+    if (box.matches(":hover")) window.scrollBy(0, box.getBoundingClientRect().top - top);
     for (const [key, count] of Object.entries(groups)) {
       document.querySelectorAll(`[data-group="${key}"]`).forEach((place) => { place.textContent = count; });
     }
@@ -282,5 +285,6 @@
   });
 
   begin();
-  if (linked()) go(linked());
+  // Behind the browser's own way to the fragment, which takes the focus back.
+  if (linked()) window.addEventListener("load", () => setTimeout(go, 0, linked()));
 })();

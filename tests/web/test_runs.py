@@ -269,8 +269,8 @@ def test_what_a_run_page_answers_stands_in_its_contract_panel(operator, run):
         re.sub(r"<[^>]+>", " ", text(operator.get(f"/runs/{run}/")).partition('id="run-contract"')[2]).split()
     )
     for said in (
-        "Definition Agent , as its agent names it; reducer 1",
-        "Last accepted event 3",
+        "Definition Agent , by the agent's own word",
+        "Last accepted event 3 at",
         "Unresolved nothing",
         "Next action Being judged: refund_order , digest dddd dddd , nothing authorises it yet",
         "Cancel not asked",

@@ -9,7 +9,7 @@ from django.db import connection
 
 from audit.core.actor import Actor
 from runs.core.words import Tone
-from runs.store.stops import PASSED_OVER
+from runs.selectors.passed_over import PASSED_OVER
 
 type Why = Literal["late", "unknown", "unclaimed", "held", "people"]
 

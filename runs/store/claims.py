@@ -17,7 +17,7 @@ from uuid import UUID
 from django.db import connection
 
 from audit.core.actor import Actor
-from runs.store.stops import PASSED_OVER
+from runs.selectors.passed_over import PASSED_OVER
 
 type DispatchKind = Literal["evaluate", "dispatch", "look_up", "timer"]
 KINDS: tuple[DispatchKind, ...] = ("evaluate", "dispatch", "look_up", "timer")
@@ -320,8 +320,8 @@ def give_up_all() -> int:
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(nextval('runs_fence')) FROM generate_series(1, %s)", [FENCES_SKIPPED])
         cursor.execute(
-            "UPDATE runs_dispatch SET status = 'ready', worker = '', lease_until = NULL, fence = nextval('runs_fence'), "
-            "attempts = greatest(attempts - 1, 0), not_before = clearance_now(), last_error = 'a backup was restored' "
+            "UPDATE runs_dispatch SET status = 'ready', worker = '', lease_until = NULL, "
+            "fence = nextval('runs_fence'), attempts = greatest(attempts - 1, 0), not_before = clearance_now(), last_error = 'a backup was restored' "
             "WHERE status = 'claimed'"
         )
         return cursor.rowcount

@@ -321,7 +321,8 @@ def give_up_all() -> int:
         cursor.execute("SELECT count(nextval('runs_fence')) FROM generate_series(1, %s)", [FENCES_SKIPPED])
         cursor.execute(
             "UPDATE runs_dispatch SET status = 'ready', worker = '', lease_until = NULL, "
-            "fence = nextval('runs_fence'), attempts = greatest(attempts - 1, 0), not_before = clearance_now(), last_error = 'a backup was restored' "
+            "fence = nextval('runs_fence'), attempts = greatest(attempts - 1, 0), not_before = clearance_now(), "
+            "last_error = 'a backup was restored' "
             "WHERE status = 'claimed'"
         )
         return cursor.rowcount

@@ -245,3 +245,37 @@ async def test_a_new_run_is_announced_as_a_number(acme, client):
         while not fresh(html):
             html = await socket.news()
         assert (rows(html), fresh(html)) == ({}, 1)
+
+
+@live
+async def test_a_list_gets_only_the_new_runs_that_pass_its_filter(acme, client):
+    async with opened("/ws/runs/", client) as socket:
+        await socket.hello(**await listed(client, "/runs/?acting=Jon+Hale"), query="acting=Jon+Hale")
+        await socket.news()
+        await apart(new_run, tenant_id=UUID(acme.tenant.id))
+        assert fresh(await socket.news()) == 0  # the counts by state have changed
+        await apart(new_run, tenant_id=UUID(acme.tenant.id), acting_user_name="Jon Hale")
+        html = await socket.news()
+        while not fresh(html):
+            html = await socket.news()
+        assert fresh(html) == 1
+
+
+@live
+async def test_a_run_that_gets_stuck_comes_to_stand_first(acme, client):
+    from runs.models import Run
+
+    def needs_reconciliation(run):
+        Run.objects.filter(pk=run).update(status="needs_reconciliation", updated_at=clock.now())
+
+    run = await apart(new_run, tenant_id=UUID(acme.tenant.id))
+    async with opened("/ws/runs/", client) as socket:
+        await socket.hello(**await listed(client, "/runs/"))
+        first = await socket.news()
+        assert re.search(r'id="stuck"[^>]* hidden', first)
+        await apart(needs_reconciliation, run)
+        html = await socket.news()
+        while "stuck-" + str(run) not in html:
+            html = await socket.news()
+        assert ">Outcome unknown</span>" in html
+        assert counts(html)["stuck"] == 1

@@ -152,6 +152,28 @@ async def test_the_head_and_the_calls_come_with_the_rows(client, run):
 
 
 @live
+async def test_a_page_that_filters_gets_only_what_passes_and_no_gap_in_what_it_has(client, run):
+    async with opened(f"/ws/runs/{run}/", client) as socket:
+        await socket.hello(after=2, kind="run")
+        await apart(steer, run)
+        html = await socket.news()
+        assert (sequence(html), 'data-from="3" data-to="3"' in html) == ([], True)
+        await apart(add, run, (K.RUN_COMPLETED, {}))
+        html = await socket.news()
+        assert (sequence(html), 'data-from="4" data-to="4"' in html) == ([4], True)
+
+
+@live
+async def test_a_page_that_filters_by_a_call_gets_what_is_about_it(client, run):
+    async with opened(f"/ws/runs/{run}/", client) as socket:
+        await socket.hello(after=2, call="call-2")
+        await apart(propose, run, "call-1")
+        assert sequence(await socket.news()) == []
+        await apart(propose, run, "call-2")
+        assert sequence(await socket.news()) == [4]
+
+
+@live
 async def test_a_foreign_run_closes_exactly_like_an_unknown_one(client):
     globex = await apart(factories.tenant, "globex")
     foreign = await apart(new_run, tenant_id=UUID(globex.id))
@@ -269,6 +291,8 @@ def test_a_page_of_another_site_opens_no_socket(client, run, origin, host):
         '{"after": 1e400}',
         '{"after": 99999999999999999999}',
         "[" * 100_000,
+        '{"after": 1, "kind": 7}',
+        '{"after": 1, "call": ["x"]}',
         '{"after": 1, "pad": "' + "x" * 70_000 + '"}',
     ],
 )

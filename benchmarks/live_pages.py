@@ -24,6 +24,7 @@ import psutil
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Origin
 
+from benchmarks.ground import Figure, tell
 from config.stack import process as tools
 from config.stack.children import ignore_signals, stop_on_signals
 from config.stack.demo_orders import FIRST_NUMBER
@@ -63,7 +64,8 @@ class Bench:
         self.number = number
         people = demo_note(stack.secrets)["acme"]["people"]
         self.people = [
-            Reviewer(stack.address, people[role], stack.secrets.password(role)) for role in ("reviewer", "operator", "admin")
+            Reviewer(stack.address, people[role], stack.secrets.password(role))
+            for role in ("reviewer", "operator", "admin")
         ]
         self.web = psutil.Process(self._web_pid())
         self.pages: list[OpenPage] = []
@@ -120,6 +122,8 @@ class Bench:
         waits = sorted(at - since for page in watched if (at := page.told_at(since, wanted)) is not None)
         spent = sum(self.web.cpu_times()[:2]) - cpu
         half, last = (statistics.median(waits), waits[-1]) if waits else (float("nan"), float("nan"))
+        named = f"{what}, until {len(watched)} {kind} pages tell it"
+        tell(Figure(bench="live pages", name=named, value=last * 1000, unit="ms", note=f"half after {half * 1000:.0f}"))
         print(
             f"{what}: {len(waits)} of {len(watched)} {kind} pages, half after {half * 1000:.0f} ms, "
             f"all after {last * 1000:.0f} ms, {spent:.2f} s of the web server's time",
@@ -135,7 +139,8 @@ class Bench:
         await asyncio.sleep(8)
         before = self.cpu()
         await asyncio.sleep(IDLE_SECONDS)
-        print(f"idle: {(self.cpu() - before) / IDLE_SECONDS * 100:.0f} % of one core", flush=True)
+        share = (self.cpu() - before) / IDLE_SECONDS * 100
+        tell(Figure(bench="live pages", name=f"{self.number} pages at rest", value=share, unit="% of a core"))
         for turn in range(1, ROUNDS + 1):
             cpu, since = self.cpu(), time.time()
             call = await asyncio.to_thread(self._ask, turn)

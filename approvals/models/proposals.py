@@ -82,9 +82,22 @@ class Proposal(models.Model):
             models.CheckConstraint(condition=models.Q(status__in=PROPOSAL_STATES), name="approvals_proposal_status"),
         ]
         indexes = [
+            # Lists, counts and the live look ask this one alone and no row of the table: what they compare stands in
+            # it. The widest part is `requires`, at most ten groups by the policy's schema; 2,700 bytes fit.
             models.Index(
-                fields=["tenant_id", "expires_at"],
-                name="approvals_proposal_pending",
+                fields=["tenant_id", "expires_at", "id"],
+                include=[
+                    "version",
+                    "round",
+                    "requires",
+                    "acting_user_id",
+                    "agent_owner_id",
+                    "tool",
+                    "agent_id",
+                    "currency",
+                    "amount_minor",
+                ],
+                name="approvals_proposal_waiting",
                 condition=models.Q(status="pending"),
             ),
             # Due ones of all tenants, for the sweep. Granted ones are found by their unused permit: a status of

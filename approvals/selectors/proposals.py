@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from django.db.models import BooleanField, Case, Count, Exists, OuterRef, Q, QuerySet, When
+from django.db.models import BooleanField, Case, Exists, OuterRef, Q, QuerySet, When
 from django.db.models.fields.json import KT
 
 from approvals.core.eligibility import REVIEWER
@@ -21,9 +21,10 @@ from approvals.core.present import money_text
 from approvals.models import Decision, Proposal
 from approvals.selectors.deciders import needs_words, requires_of
 from approvals.selectors.detail import Detail, detail_of
-from approvals.selectors.narrowing import Sums, narrowed_to, newest_decided, sums_of
+from approvals.selectors.narrowing import Sums, narrowed, narrowed_to, newest_decided, sums_of
 from approvals.selectors.saved import SavedRow
 from approvals.selectors.standing import (
+    SETTLED,
     WAITING,
     Intact,
     RestoredAt,
@@ -35,6 +36,7 @@ from approvals.selectors.standing import (
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, Invalid, NotFound
 from audit.core.visible import as_line
+from audit.selectors.counted import counts_of
 from audit.store.clock import ClearanceNow, now
 
 logger = logging.getLogger(__name__)
@@ -104,7 +106,8 @@ class InboxPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxCounts:
-    """How many wait: for this actor, for anybody, and in each kept view that is about waiting ones (by its id)."""
+    """How many wait, at most COUNTED + 1: for this actor, for anybody, and in each kept view that is about waiting ones
+    (by its id)."""
 
     mine: int
     all: int
@@ -142,7 +145,7 @@ def inbox(
     if cursor:
         at, last_id = _position(cursor)
         found = found.filter(_behind("settled_at" if descending else "expires_at", at, last_id, descending))
-    rows = list(_summaries(actor, found)[: limit + 1])
+    rows = list(_summaries(actor, _first_of(actor, found, limit + 1)))
     shown = rows[:limit]
     more = len(rows) > limit
     return InboxPage(
@@ -154,20 +157,16 @@ def inbox(
 
 
 def inbox_counts(actor: Actor, saved: Sequence[SavedRow] = ()) -> InboxCounts:
-    """How many proposals wait, in one query."""
+    """How many proposals wait, each count up to COUNTED (one more says "more than that"), in one query."""
     waiting = visible_proposals(actor).filter(WAITING)
     mine = _may_decide(actor)
-    kept = {f"kept_{place}": row for place, row in enumerate(saved) if row.view in ("mine", "all")}
-    more = {
-        name: Count(
-            "pk", filter=narrowed_to(row.narrowing) & mine if row.view == "mine" else narrowed_to(row.narrowing)
-        )
-        for name, row in kept.items()
+    kept = {
+        row.id: waiting.filter(narrowed_to(row.narrowing, by_index=True), mine if row.view == "mine" else Q())
+        for row in saved
+        if row.view in ("mine", "all")
     }
-    counts = waiting.aggregate(all=Count("pk"), mine=Count("pk", filter=mine), **more)
-    return InboxCounts(
-        mine=counts["mine"], all=counts["all"], saved={row.id: counts[name] for name, row in kept.items()}
-    )
+    all_, mine_, *others = counts_of([waiting, waiting.filter(mine), *kept.values()])
+    return InboxCounts(mine=mine_, all=all_, saved=dict(zip(kept, others, strict=True)))
 
 
 def inbox_sums(actor: Actor, *, view: str, narrowing: Narrowing = EVERYTHING) -> Sums:
@@ -189,7 +188,8 @@ def near(actor: Actor, *, view: str, narrowing: Narrowing, of: Detail) -> tuple[
 
 
 def _first(found: "QuerySet[Proposal, Any]") -> Near | None:
-    row = found.annotate(readable=Intact("canonical", "digest")).values_list("pk", "sentence", "readable").first()
+    first = Proposal.objects.filter(pk__in=found.values("pk")[:1])
+    row = first.annotate(readable=Intact("canonical", "digest")).values_list("pk", "sentence", "readable").first()
     if row is None:
         return None
     return Near(id=row[0], sentence=row[1] if row[2] else UNREADABLE)
@@ -201,7 +201,7 @@ def _ordered(actor: Actor, view: str, narrowing: Narrowing) -> "QuerySet[Proposa
         raise Invalid(f"There is no view {view[:40]!r}; use mine, all or decided.", code="VIEW_UNKNOWN")
     found = with_standing(visible_proposals(actor))
     if view == "decided":
-        found = found.exclude(WAITING)
+        found = found.filter(SETTLED)
         if narrowing:
             found = newest_decided(actor, found)
     else:
@@ -209,8 +209,14 @@ def _ordered(actor: Actor, view: str, narrowing: Narrowing) -> "QuerySet[Proposa
     if view == "mine":
         found = found.filter(_may_decide(actor))
     if narrowing:
-        found = found.filter(narrowed_to(narrowing))
+        found = found.filter(narrowed_to(narrowing)) if view == "decided" else narrowed(found, narrowing)
     return found.order_by(*(("-settled_at", "-id") if view == "decided" else ("expires_at", "id")))
+
+
+def _first_of(actor: Actor, found: "QuerySet[Proposal, Any]", count: int) -> "QuerySet[Proposal, Any]":
+    """The first rows of an ordered list. Which they are is asked of an index alone, then their rows are read."""
+    order = found.query.order_by
+    return with_standing(visible_proposals(actor).filter(pk__in=found.values("pk")[:count])).order_by(*order)
 
 
 def rows_by_id(actor: Actor, ids: Sequence[UUID]) -> list[SummaryRow]:
@@ -363,7 +369,10 @@ def _plain(proposal: Any) -> dict[str, Any]:
 
 def _behind(column: str, at: datetime, last_id: UUID, descending: bool) -> Q:
     side = "lt" if descending else "gt"
-    return Q(**{f"{column}__{side}": at}) | Q(**{column: at, f"pk__{side}": last_id})
+    # The first part says nothing new; it is what an index can begin at.
+    return Q(**{f"{column}__{side}e": at}) & (
+        Q(**{f"{column}__{side}": at}) | Q(**{column: at, f"pk__{side}": last_id})
+    )
 
 
 def _cursor(at: datetime, last_id: UUID) -> str:

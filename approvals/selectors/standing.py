@@ -29,7 +29,7 @@ from django.db.models.functions import Coalesce, JSONObject
 
 from approvals.models import Permit, Proposal
 from audit.core.actor import Actor
-from audit.store.clock import ClearanceNow
+from audit.store.clock import StatementNow
 
 
 class Intact(Func):
@@ -60,7 +60,7 @@ class RestoredAt(Func):
 def with_standing(found: "QuerySet[Proposal, Any]") -> "QuerySet[Proposal, Any]":
     """Annotates `standing` (the status of now) and `settled_at` (when it left the queue, or will)."""
     unused = Exists(Permit.objects.filter(proposal=OuterRef("pk"), round=OuterRef("round"), status="ready"))
-    overdue = Q(expires_at__lte=ClearanceNow())
+    overdue = Q(expires_at__lte=StatementNow())
     return found.annotate(
         standing=Case(
             When(overdue & Q(status="pending"), then=Value("expired")),
@@ -72,8 +72,12 @@ def with_standing(found: "QuerySet[Proposal, Any]") -> "QuerySet[Proposal, Any]"
     )
 
 
-WAITING = Q(status="pending", expires_at__gt=ClearanceNow())
-"""Pending and in time."""
+WAITING = Q(status="pending", expires_at__gt=StatementNow())
+"""Pending and in time, by one look at the clock, so that an index finds them."""
+
+SETTLED = ~WAITING & Q(settled_at__lte=StatementNow())
+"""What left the queue, of rows that carry `settled_at`. The second half says nothing new, but lets the index of the
+decided list begin behind those that wait: their deadlines lie ahead."""
 
 EXECUTED = ("started", "succeeded", "unknown")
 """Outcomes behind which an effect stands, or may."""

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 
 from audit.core import canonical
 from audit.core.visible import Piece, visible
+from audit.selectors.counted import count_words
 
 register = template.Library()
 
@@ -114,6 +115,12 @@ def iso(at: datetime | str | None) -> str:
     """The moment as ISO 8601 in UTC, for data attributes that scripts read."""
     known = _moment(at)
     return "" if known is None else known.astimezone(UTC).isoformat()
+
+
+@register.filter
+def counted(count: int) -> str:
+    """A count that ends somewhere: `17`, or `1,000+`."""
+    return count_words(count)
 
 
 @register.filter

@@ -23,6 +23,7 @@ from approvals.web.narrow import Asked, Chip, chips
 from audit.core.actor import Actor
 from audit.core.refusal import Invalid
 from audit.core.visible import as_line
+from audit.selectors.counted import COUNTED, count_words
 
 _EMPTY = {
     "mine": ("Nothing waits for you", "A proposal appears here as soon as one needs your decision."),
@@ -159,7 +160,7 @@ class Listing:
         """The tabs' numbers as JSON, for the live page."""
         counts = {"mine": self.counts_of.mine, "all": self.counts_of.all}
         counts |= {f"kept-{id_}": count for id_, count in self.counts_of.saved.items()}
-        return json.dumps(counts)
+        return json.dumps({key: n if n <= COUNTED else count_words(n) for key, n in counts.items()})
 
 
 @dataclass(frozen=True, slots=True)

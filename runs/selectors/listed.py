@@ -12,6 +12,7 @@ from django.db.models import Count
 from access.selectors.names import agent_names
 from approvals.selectors.catalogue import tool_names
 from audit.core.actor import Actor
+from audit.selectors.counted import counts_of
 from audit.store.clock import now
 from runs.core.kinds import RunStatus
 from runs.core.meanings import RUN_MEANING
@@ -33,6 +34,7 @@ from runs.selectors.runs import (
 from runs.selectors.stuck import MOST, Stuck, stuck_runs
 
 FINISHED = (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED)
+_OPEN = [status.value for status in RunStatus if status not in FINISHED]
 STUCK_SHOWN = 8
 """Stuck runs that stand above the list; behind them a link to all of them."""
 RECENT = 500
@@ -127,8 +129,9 @@ def run_counts(actor: Actor) -> dict[str, int]:
 
 
 def open_count(actor: Actor) -> int:
-    """Runs that are not finished."""
-    return visible_runs(actor).exclude(status__in=FINISHED).count()
+    """Runs that are not finished, at most COUNTED + 1."""
+    [count] = counts_of([visible_runs(actor).filter(status__in=_OPEN)])
+    return count
 
 
 def choices(actor: Actor) -> Choices:

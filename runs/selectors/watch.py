@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Max
+from django.db import connection
 
 from runs.models import Run
 
@@ -16,9 +16,11 @@ def run_tokens(ids: Collection[UUID]) -> Mapping[UUID, int]:
 
 def list_tokens(tenant_ids: Collection[UUID]) -> Mapping[UUID, datetime]:
     """Of each tenant the time at which one of its runs changed last."""
-    return dict(
-        Run.objects.filter(tenant_id__in=tenant_ids)
-        .order_by()
-        .values_list("tenant_id")
-        .annotate(last=Max("updated_at"))
-    )
+    with connection.cursor() as cursor:
+        # A tenant at a time, so that the index answers with its first entry whatever the number of runs.
+        cursor.execute(
+            "SELECT id, (SELECT max(updated_at) FROM runs_run WHERE tenant_id = id_of.id) "
+            "FROM unnest(%s::uuid[]) AS id_of(id)",
+            [list(tenant_ids)],
+        )
+        return {tenant_id: last for tenant_id, last in cursor.fetchall() if last is not None}

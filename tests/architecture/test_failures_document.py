@@ -1,4 +1,4 @@
-"""docs/boundaries.md's table of failures says what the code says: codes, sentences, tests; and it leaves none out (B6)."""
+"""docs/boundaries.md's table of failures says what the code says, codes, sentences, tests, and leaves none out (B6)."""
 
 import ast
 import re
@@ -42,7 +42,7 @@ ON_THE_WAY = (
     "access/store/cipher.py",
     "access/store/keys.py",
 )
-# What a person typed into a form of ours, or an admin into a contract: told beside the field, and nothing was to happen.
+# What a person typed into a form of ours, or an admin into a contract: told beside the field; nothing was to happen.
 FORMS = {"VERDICT_UNKNOWN", "SECRET_INVALID", "NAME_INVALID", "NOT_CANONICAL", "REASON_REQUIRED"}
 
 
@@ -97,7 +97,8 @@ def test_there_is_a_table() -> None:
 @pytest.mark.parametrize("row", BUILT, ids=lambda row: row.fails[:60])
 def test_each_code_of_a_row_is_one_of_the_codes(row: Row, texts: set[str]) -> None:
     # A policy's own codes are written small where they are stored, and told in capitals; a contract's are its own.
-    documents = "".join(path.read_text() for path in sorted((ROOT / "config" / "demo_data" / "contracts").glob("*.json")))
+    contracts = ROOT / "config" / "demo_data" / "contracts"
+    documents = "".join(path.read_text() for path in sorted(contracts.glob("*.json")))
     for code in row.codes:
         assert code in texts or code.lower() in texts or code in documents, code
 

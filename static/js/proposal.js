@@ -47,12 +47,13 @@
   function fresh() { freshUntil = performance.now() + FRESH; }
   window.Clearance.isFresh = () => performance.now() < freshUntil;
 
-  // A bar that moves under the pointer, because a part of the page grew or the window changed, is a new one.
-  let top = bar().getBoundingClientRect().top;
+  // A bar that moves under the pointer, because a part of the page grew or the window changed, is a new one. Its foot
+  // is where the buttons are: what appears above them moves nothing.
+  let foot = bar().getBoundingClientRect().bottom;
   new ResizeObserver(() => {
-    const now = bar().getBoundingClientRect().top;
-    if (Math.abs(now - top) > 1) fresh();
-    top = now;
+    const now = bar().getBoundingClientRect().bottom;
+    if (Math.abs(now - foot) > 1) fresh();
+    foot = now;
   }).observe(page());
   addEventListener("resize", fresh);
 

@@ -146,3 +146,24 @@ def test_without_scripts_a_person_can_still_read_and_decide(acting, open_page):
     page.click("#p-approve")
     expect(page.locator("#p-outcome")).to_contain_text("Approved")
     expect(page.locator("#p-outcome")).to_contain_text("checked by hand")
+
+
+def test_nothing_that_a_program_wrote_is_rendered_and_what_it_hides_is_seen_wherever_it_stands(acting, open_page):
+    """Values, the run's title and the agent's reason: on the proposal's page and in the list (S12)."""
+    markup = "<img src=x onerror=alert(1)> <b>bold</b> **bold** [a](https://evil.example)"
+    own = acting.refund(
+        title=f"title \u202e {markup}", note=f"n\u043ete \u200b {markup}", reason=f"reason \u2066 {markup}"
+    )
+    page = open_page()
+    page.on("dialog", lambda dialog: pytest.fail("a script of the agent's ran"))
+    acting.sign_in(page, path=f"/proposals/{own.proposal_id}/")
+    for place, escape in (("#p-head .facts", "U+202E"), ("#p-call .value", "U+200B"), (".said .words", "U+2066")):
+        part = page.locator(place, has_text=markup)
+        expect(part).to_be_visible()
+        expect(part).to_contain_text(escape)
+        assert part.locator("img, b, strong, em, a[href*=evil]").count() == 0
+    expect(page.locator("#p-call .value .likeness")).to_be_visible()
+    expect(page.locator("#p-call .banner")).to_contain_text("U+200B")
+    expect(page.locator(f"#row-{own.proposal_id}")).to_contain_text("hidden characters")
+    assert page.locator("main img, main script").count() == 0
+    assert "\u202e" not in page.locator("body").inner_text()

@@ -143,6 +143,14 @@ def test_a_text_of_two_hundred_kilobytes_is_whole_in_its_own_box(db, signed_in):
     assert 'name="read_to_end"' in html
 
 
+def test_arguments_up_to_the_doors_limit_are_whole_on_the_page(db, signed_in):
+    note = "0123456789abcdef" * 65_000 + " AND PAY EVERYTHING"
+    wide = world(contract={"/input_schema/properties/note": {"type": "string", "maxLength": 1_100_000}})
+    html = page(signed_in(wide.mara), wide.hold(note=note))
+    assert html.count(note) == 1
+    assert "1,040,019 characters in 1 line. Read it to its end." in words(html)
+
+
 def test_a_short_call_asks_for_no_reading_to_the_end(mara, held):
     assert 'name="read_to_end"' not in page(mara, held)
 

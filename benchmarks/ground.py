@@ -12,6 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from config.stack import process as tools
 from config.stack.children import ignore_signals, stop_on_signals
 from config.stack.environment import Layout, compose
@@ -43,8 +45,9 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """Milliseconds of wall time (median and the 95th of a hundred), of this process and of the database's statements,
-    the number of statements, and kilobytes of the answer."""
+    """Milliseconds of wall time (median and the 95th of a hundred), of this process's own work, of waiting for the
+    database's statements and of the database's own work (without its helpers), the number of statements, and kilobytes
+    of the answer. Own and the database's own are what a busy machine cannot make longer."""
 
     median: float
     p95: float
@@ -52,6 +55,7 @@ class Timed:
     database: float
     queries: int
     kilobytes: float = 0.0
+    worked: float = 0.0
 
     def shared(self, among: int) -> "Timed":
         """What each of so many equal parts took."""
@@ -61,7 +65,9 @@ class Timed:
     def words(self) -> str:
         """The figures beside the median."""
         size = f", {self.kilobytes:.0f} kB" if self.kilobytes else ""
-        return f"p95 {self.p95:.0f}, own CPU {self.own:.0f}, in SQL {self.database:.0f}; {self.queries} queries{size}"
+        return (
+            f"p95 {self.p95:.0f}, CPU {self.own:.0f} and the database's {self.worked:.0f}; {self.queries} queries{size}"
+        )
 
 
 def tell(figure: Figure) -> bool:
@@ -100,7 +106,12 @@ def timed(work: Callable[[], Any], turns: int = TURNS) -> Timed:
         return took * 1000, used * 1000, sum(sent) * 1000, len(sent), size
 
     once()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        backend = psutil.Process(cursor.fetchone()[0])
+    before = sum(backend.cpu_times()[:2])
     rows = [once() for _ in range(turns)]
+    worked = (sum(backend.cpu_times()[:2]) - before) / turns * 1000 if backend.is_running() else 0.0
     walls = sorted(row[0] for row in rows)
     return Timed(
         median=statistics.median(walls),
@@ -109,6 +120,7 @@ def timed(work: Callable[[], Any], turns: int = TURNS) -> Timed:
         database=statistics.median(row[2] for row in rows),
         queries=max(row[3] for row in rows),
         kilobytes=rows[-1][4] / 1000,
+        worked=worked,
     )
 
 

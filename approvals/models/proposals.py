@@ -3,6 +3,7 @@
 import uuid
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models.functions import Coalesce
 
@@ -98,6 +99,13 @@ class Proposal(models.Model):
                     "amount_minor",
                 ],
                 name="approvals_proposal_waiting",
+                condition=models.Q(status="pending"),
+            ),
+            # Whoever is asked for rarely has few among very many, and finds them without looking at the others.
+            GinIndex(
+                fields=["requires"],
+                opclasses=["jsonb_path_ops"],
+                name="approvals_proposal_asked",
                 condition=models.Q(status="pending"),
             ),
             # Due ones of all tenants, for the sweep. Granted ones are found by their unused permit: a status of

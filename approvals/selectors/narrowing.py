@@ -83,11 +83,11 @@ def narrowed_to(narrowing: Narrowing, *, by_index: bool = False) -> Q:
 
 def newest_decided(actor: Actor, found: "QuerySet[Proposal, Any]") -> "QuerySet[Proposal, Any]":
     """Of decided ones (that carry `settled_at`) the newest, by the index of the decided list."""
-    settled = visible_proposals(actor).annotate(settled_at=Coalesce("decided_at", "expires_at"))
+    settled: Any = visible_proposals(actor).annotate(settled_at=Coalesce("decided_at", "expires_at"))
     oldest = (
         settled.filter(SETTLED).order_by("-settled_at", "-id").values("settled_at")[NEWEST_DECIDED : NEWEST_DECIDED + 1]
     )
-    return found.filter(settled_at__gt=Coalesce(Subquery(oldest), Value(_EVER, output_field=DateTimeField())))
+    return found.filter(Q(settled_at__gt=Coalesce(Subquery(oldest), Value(_EVER, output_field=DateTimeField()))))
 
 
 def sums_of(found: "QuerySet[Proposal, Any]") -> Sums:

@@ -14,7 +14,15 @@ class _InWords(Func):
     arg_joiner = " || E'\\n' || "
     output_field = BooleanField()
 
-    def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+    def as_sql(
+        self,
+        compiler: Any,
+        connection: Any,
+        function: str | None = None,
+        template: str | None = None,
+        arg_joiner: str | None = None,
+        **extra_context: Any,
+    ) -> Any:
         """The expression compared with the pattern, which stands last."""
         *columns, pattern = self.source_expressions
         joined = Func(*columns, template=self.template, arg_joiner=self.arg_joiner)

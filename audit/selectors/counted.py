@@ -13,7 +13,8 @@ COUNTED = 1_000
 
 def counts_of(lists: "Sequence[QuerySet[Any, Any]]") -> list[int]:
     """How many rows each list has, at most COUNTED + 1. One query."""
-    parts, parameters = [], []
+    parts: list[str] = []
+    parameters: list[Any] = []
     for rows in lists:
         try:
             statement, more = rows.order_by().values("pk")[: COUNTED + 1].query.sql_with_params()

@@ -50,6 +50,7 @@ async def listed(client, address="/"):
     return {
         "view": one("view"),
         "q": one("q"),
+        **({"query": one("query")} if "data-query" in html else {}),
         "since": one("now"),
         "rows": {row: version for row, (version, _) in rows(html).items()},
         "whole": 'class="more"' not in html,
@@ -69,6 +70,21 @@ async def test_a_new_proposal_is_announced_as_a_number_and_pushes_no_row(acme, c
         html = await socket.news()
         assert (rows(html), fresh(html), counts(html)) == ({}, 1, {"mine": 2, "all": 2})
         assert str(first.id) not in html
+
+
+@live
+async def test_a_narrowed_list_hears_of_what_fits_and_of_its_sum(acme, client):
+    await apart(acme.hold, 5000)
+    async with opened("/ws/inbox/", client) as socket:
+        await socket.hello(**await listed(client, "/?from=20&currency=AUD"))
+        await socket.news()  # the counts, as they stand
+        await apart(acme.hold, 1000)
+        html = await socket.news()
+        assert (fresh(html), counts(html)) == (0, {"mine": 2, "all": 2})
+        await apart(acme.hold, 6000)
+        html = await socket.news()
+        assert fresh(html) == 1
+        assert 'data-sums="2 proposals come to A$110.00."' in html
 
 
 @live
@@ -250,7 +266,7 @@ async def test_a_new_run_is_announced_as_a_number(acme, client):
 @live
 async def test_a_list_gets_only_the_new_runs_that_pass_its_filter(acme, client):
     async with opened("/ws/runs/", client) as socket:
-        await socket.hello(**await listed(client, "/runs/?acting=Jon+Hale"), query="acting=Jon+Hale")
+        await socket.hello(**await listed(client, "/runs/?acting=Jon+Hale"))
         await socket.news()
         await apart(new_run, tenant_id=UUID(acme.tenant.id))
         assert fresh(await socket.news()) == 0  # the counts by state have changed

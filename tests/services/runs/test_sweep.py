@@ -236,7 +236,7 @@ def test_a_started_call_whose_worker_died_needs_reconciliation(world, stand_at):
     resolutions_consume()
     claim = claimed(call.run_id, "dispatch")
     work = Work.verified(Job.of(claim))
-    assert _start(work, dispatch_read_state(work=work)) is not None
+    assert _start(work, dispatch_read_state(work=work), since=claim.claimed_at) is not None
     stand_at(Dispatch.objects.get(pk=claim.id).lease_until)
     assert sweep_expired_leases() == 1
     call = world.look(call)
@@ -259,7 +259,7 @@ def test_a_started_reads_dead_worker_is_simply_replaced(world, stand_at):
     evaluate_call(claim=claimed(run.id, "evaluate"))
     claim = claimed(run.id, "dispatch")
     work = Work.verified(Job.of(claim))
-    _start(work, dispatch_read_state(work=work))
+    _start(work, dispatch_read_state(work=work), since=claim.claimed_at)
     stand_at(Dispatch.objects.get(pk=claim.id).lease_until)
     assert sweep_expired_leases() == 1
     assert live_rows(call) == [("timer", "ready")]

@@ -57,6 +57,12 @@ def folded_on(run: Run) -> State:
     return state if last is None else _keep(run, state, last)
 
 
+def forget() -> None:
+    """As in a process that has read no run; for benchmarks and tests."""
+    with _lock:
+        _kept.clear()
+
+
 def _on(run: Run, state: State, rows: list[tuple[Any, ...]]) -> State:
     try:
         following = (

@@ -20,7 +20,7 @@ def run():
     run_id = new_run()
     propose(run_id)
     add(run_id, *[(K.USER_STEERED, {"text": "on"})] * 120)
-    kept._kept.clear()
+    kept.forget()
     return run_id
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from tests.browser.acting import Acting
 
+# Of Playwright's `expect`: patience costs nothing where the page is quick.
+PATIENCE_MS = 20_000
 CHROMIUM = os.environ.get("CLEARANCE_CHROMIUM") or shutil.which("chromium") or ""
 FLAGS = [
     "--headless",
@@ -34,6 +36,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.stack)
             if not CHROMIUM:
                 item.add_marker(pytest.mark.skip(reason="no Chromium; `python -m config.stack.browser` says how"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patience() -> None:
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=PATIENCE_MS)
 
 
 @pytest.fixture(scope="module")

@@ -167,7 +167,8 @@ def test_it_cannot_be_used_to_load_the_database():
         for _ in range(10):
             list(pool.map(lambda _: looking.now(), range(20)))
         spent = time.monotonic() - began
-    assert len(looks) <= 1 + spent
+    # One a second, and one more where the twenty came as the first was being kept.
+    assert len(looks) <= 2 + spent
 
 
 def test_a_look_that_hangs_holds_one_thread_however_often_somebody_asks(monkeypatch):

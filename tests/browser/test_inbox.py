@@ -187,6 +187,8 @@ def test_by_thumb_from_the_list_through_a_decision_to_the_next_one(acting, mara,
     page.wait_for_timeout(FRESH)
     page.tap("#p-approve")
     expect(bar).to_contain_text("Approved by Mara Lind", timeout=15_000)
+    expect(page.locator("#p-next")).to_be_visible()
+    page.wait_for_timeout(FRESH)  # the bar of the new state is in its place
     box = page.locator("#p-next").bounding_box()
     assert box["y"] > 370
     assert box["height"] >= 34

@@ -10,20 +10,13 @@ import os
 import resource
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from benchmarks.ground import TURNS, Figure, tell
-from config.stack import process as tools
-from config.stack.children import ignore_signals, stop_on_signals
-from config.stack.environment import Layout, compose
-from config.stack.secrets import ensure_secrets
-from config.stack.servers import start_postgres, start_valkey
+from benchmarks.ground import TURNS, Figure, first_admin, servers, tell
 from tests.support.audit_rows import INSERT, parameters
 
 ENTRIES = 1_000_000
@@ -31,61 +24,15 @@ EXPORTED = 200_000
 MONTHS = 12
 WITHIN_MS = 150.0
 WITHIN_MB = 40.0
-PASSWORD = "correct-horse-battery-staple"
 
 
 def main(arguments: list[str]) -> int:
     """Prints the figures; 1 if one of them is over its bound."""
     entries = int(arguments[0].replace("_", "")) if arguments else ENTRIES
-    stop_on_signals()
-    try:
-        with tempfile.TemporaryDirectory(prefix="clr-bench-", ignore_cleanup_errors=True) as name:
-            folder = Path(name)
-            folder.chmod(0o711)
-            return measure(folder, entries)
-    finally:
-        ignore_signals()
-        tools.kill_all()
-
-
-def measure(folder: Path, entries: int) -> int:
-    """Sets up, fills, measures."""
-    postgres = start_postgres(folder / "postgres", durable=False)
-    valkey = start_valkey(folder / "valkey")
-    os.environ.update(
-        compose(
-            layout=Layout(folder), secrets=ensure_secrets(folder / "secrets"),
-            database=(postgres.app_url, postgres.owner_url), redis=valkey.url, port=8000,
-            payments_url="http://127.0.0.1:1", settings="config.settings.test", caller={},
-        )
-    )  # fmt: skip
-    try:
-        client, tenant = auditor()
+    with servers() as (postgres, _):
+        client, tenant = first_admin()
         fill(postgres.owner_url, tenant, entries)
         return report(client, tenant, entries)
-    finally:
-        valkey.stop()
-        postgres.stop()
-
-
-def auditor() -> tuple[Any, str]:
-    """A signed-in auditor of a new organisation, and the organisation's id."""
-    import django
-
-    django.setup()
-    from django.core.management import call_command
-    from django.test import Client
-
-    call_command("prepare_database", verbosity=0)
-    from access.services.bootstrap import tenant_bootstrap
-
-    made, admin = tenant_bootstrap(
-        slug="acme", name="Acme", email="sam@acme.example", admin_name="Sam Okoye", password=PASSWORD
-    )
-    client = Client(SERVER_NAME="localhost")
-    answer = client.post("/sign-in/", {"username": admin.email, "password": PASSWORD, "zone": "Australia/Sydney"})
-    assert answer.status_code == 302, answer.content
-    return client, str(made.id)
 
 
 def fill(url: str, tenant: str, entries: int) -> None:

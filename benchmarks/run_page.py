@@ -14,27 +14,19 @@ import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
-from benchmarks.ground import TURNS, Figure, tell
-from config.stack import process as tools
-from config.stack.children import ignore_signals, stop_on_signals
-from config.stack.environment import Layout, compose
-from config.stack.secrets import ensure_secrets
-from config.stack.servers import start_postgres, start_valkey
+from benchmarks.ground import TURNS, Figure, first_admin, servers, tell
 
 EVENTS = 10_000
 AT_ONCE = 50
 BENCH = "run page"
 WITHIN_MS = 200.0
 WITHIN_KB = 150.0
-PASSWORD = "correct-horse-battery-staple"
 TOOLS = ("get_order", "refund_order", "add_note")
 FORGOTTEN = "first opening in a process, history folded"
 WHEEL = 1500
@@ -56,57 +48,12 @@ FIGURES = """({ rows: most, long: long.length, longest: Math.max(0, ...long) })"
 def main(arguments: list[str]) -> int:
     """Prints the figures."""
     events = int(arguments[0].replace("_", "")) if arguments else EVENTS
-    stop_on_signals()
-    try:
-        with tempfile.TemporaryDirectory(prefix="clr-bench-", ignore_cleanup_errors=True) as name:
-            folder = Path(name)
-            folder.chmod(0o711)
-            return measure(folder, events)
-    finally:
-        ignore_signals()
-        tools.kill_all()
-
-
-def measure(folder: Path, events: int) -> int:
-    """Sets up, fills, measures."""
-    postgres = start_postgres(folder / "postgres", durable=False)
-    valkey = start_valkey(folder / "valkey")
-    os.environ.update(
-        compose(
-            layout=Layout(folder), secrets=ensure_secrets(folder / "secrets"),
-            database=(postgres.app_url, postgres.owner_url), redis=valkey.url, port=8000,
-            payments_url="http://127.0.0.1:1", settings="config.settings.test", caller={},
-        )
-    )  # fmt: skip
-    try:
-        client, tenant = operator()
+    with servers():
+        client, tenant = first_admin()
         run = filled(tenant, events)
         late = report(client, run)
         scrolled(client, run)
         return late
-    finally:
-        valkey.stop()
-        postgres.stop()
-
-
-def operator() -> tuple[Any, str]:
-    """A signed-in admin of a new organisation, who may operate, and the organisation's id."""
-    import django
-
-    django.setup()
-    from django.core.management import call_command
-    from django.test import Client
-
-    call_command("prepare_database", verbosity=0)
-    from access.services.bootstrap import tenant_bootstrap
-
-    made, admin = tenant_bootstrap(
-        slug="acme", name="Acme", email="sam@acme.example", admin_name="Sam Okoye", password=PASSWORD
-    )
-    client = Client(SERVER_NAME="localhost")
-    answer = client.post("/sign-in/", {"username": admin.email, "password": PASSWORD, "zone": "Australia/Sydney"})
-    assert answer.status_code == 302, answer.content
-    return client, str(made.id)
 
 
 def filled(tenant: str, events: int) -> UUID:

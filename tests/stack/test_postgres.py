@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -155,15 +156,23 @@ def test_what_an_interrupted_initialisation_left_is_made_again_and_said(folder: 
 
 def test_an_initdb_that_outlives_its_launcher_empties_only_its_own_folder(folder: Path) -> None:
     first = subprocess.Popen([sys.executable, "-c", _start_in(folder)], cwd=ROOT, env=clean_environment())
-    assert wait_until(lambda: bool(_initdb_of(first.pid)), seconds=20)
-    (orphan,) = _initdb_of(first.pid)
+    found: list[psutil.Process] = []
+    assert wait_until(lambda: bool(found.extend(_initdb_of(first.pid)) or found), seconds=20)
+    # What it forks has its name for a moment; the first is itself.
+    orphan = found[0]
     orphan.suspend()
     first.kill()
     first.wait(10)
 
+    # Its launcher's death sent it SIGTERM, whose answer is to empty the path it was given: while ours fills its own.
+    def go_on() -> None:
+        if wait_until(lambda: bool(_initdb_of(os.getpid())), seconds=20):
+            orphan.resume()
+
+    meanwhile = threading.Thread(target=go_on)
+    meanwhile.start()
     server = start_postgres(folder / "pg", durable=False)
-    # Its launcher's death sent it SIGTERM, whose answer is to remove the folder it was given.
-    orphan.resume()
+    meanwhile.join(30)
 
     assert wait_until(lambda: not alive(orphan.pid), seconds=20)
     psycopg.connect(server.app_url).close()

@@ -156,10 +156,9 @@ def test_what_an_interrupted_initialisation_left_is_made_again_and_said(folder: 
 
 def test_an_initdb_that_outlives_its_launcher_empties_only_its_own_folder(folder: Path) -> None:
     first = subprocess.Popen([sys.executable, "-c", _start_in(folder)], cwd=ROOT, env=clean_environment())
-    found: list[psutil.Process] = []
-    assert wait_until(lambda: bool(found.extend(_initdb_of(first.pid)) or found), seconds=20)
+    assert wait_until(lambda: bool(_initdb_of(first.pid)), seconds=20)
     # What it forks has its name for a moment; the first is itself.
-    orphan = found[0]
+    orphan = _initdb_of(first.pid)[0]
     orphan.suspend()
     first.kill()
     first.wait(10)

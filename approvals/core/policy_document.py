@@ -14,6 +14,7 @@ import jsonschema_rs
 from approvals.core.admission import CHECK_NAMES, Names
 from approvals.core.cel import CelError, Program, compile_bool
 from approvals.core.contract_types import Contract, Finding
+from approvals.core.policy_cases import Case, case_findings, cases_of
 from approvals.core.schemas import load
 from approvals.core.yaml_door import YamlError, open_yaml
 from audit.core.canonical import canonical_bytes, sha256_hex
@@ -64,6 +65,7 @@ class Policy:
     rules: tuple[Rule, ...]
     digest: str
     canonical: bytes
+    tests: tuple[Case, ...] = ()
 
     @property
     def document(self) -> Any:
@@ -100,7 +102,7 @@ def _load(data: bytes, number: int) -> Policy:
     if found or not isinstance(document, dict):
         raise _invalid(found)
     rules: Any = document["rules"]
-    return Policy(number, tuple(_rule(rule) for rule in rules), sha256_hex(data), data)
+    return Policy(number, tuple(_rule(rule) for rule in rules), sha256_hex(data), data, cases_of(document))
 
 
 def _rule(rule: dict[str, Any]) -> Rule:
@@ -160,6 +162,8 @@ def policy_findings(document: Json, lines: Mapping[str, int]) -> Iterator[Findin
             yield _finding(f"{place}/id", "DUPLICATE_ID", f"Rule {earlier} is called {rule['id']} too.", lines)
         seen.setdefault(rule["id"], index)
         yield from _rule_findings(rule, place, lines)
+    for found in case_findings(document):
+        yield _finding(found.path, found.code, found.message, lines)
 
 
 def _rule_findings(rule: dict[str, Any], place: str, lines: Mapping[str, int]) -> Iterator[Finding]:

@@ -26,6 +26,9 @@ DROP TRIGGER approvals_candidate_bound ON approvals_toolcandidate; DROP FUNCTION
 class Migration(migrations.Migration):
     dependencies = [("approvals", "0009_policy_draft")]
     operations = [
+        migrations.AddField("tool", "change", models.TextField(db_default="")),
+        migrations.AddField("tool", "changed_by", models.TextField(db_default="")),
+        migrations.AddField("tool", "changed_at", models.DateTimeField(null=True)),
         migrations.CreateModel(
             name="ToolCandidate",
             fields=[

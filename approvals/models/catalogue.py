@@ -13,6 +13,10 @@ class Tool(models.Model):
     tenant_id = models.UUIDField()
     name = models.CharField(max_length=64)
     active_version = models.IntegerField(null=True)
+    # The last change of what is in force, in a word for the list of tools: admitted, returned or retired.
+    change = models.TextField(db_default="")
+    changed_by = models.TextField(db_default="")
+    changed_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [models.UniqueConstraint("tenant_id", "name", name="approvals_tool_name_once")]

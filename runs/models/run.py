@@ -110,4 +110,6 @@ class Call(models.Model):
                 fields=["proposal_id"], name="runs_call_proposal", condition=models.Q(proposal_id__isnull=False)
             ),
             models.Index(fields=["tenant_id", "tool", "run"], name="runs_call_tool"),
+            # A policy is tried on the calls of a span, in their order.
+            models.Index(fields=["tenant_id", "created_at", "id"], name="runs_call_past"),
         ]

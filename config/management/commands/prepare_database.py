@@ -14,6 +14,7 @@ APPEND_ONLY = (
     "runs_checkpoint",
     "approvals_decision",
     "approvals_epoch",
+    "approvals_judgement",
     "approvals_toolversion",
     "approvals_policyversion",
 )

@@ -5,7 +5,8 @@ contract's floor. Whatever errs denies, and nothing matching denies.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from approvals.core.admission import CHECK_NAMES
@@ -19,6 +20,7 @@ from approvals.core.policy_document import Effect, Policy, Rule
 from approvals.core.policy_document import catalogue_findings as catalogue_findings
 from approvals.core.policy_document import load_policy as load_policy
 from approvals.core.policy_document import parse_policy as parse_policy
+from approvals.core.policy_types import Note as Note
 from audit.core.actor import Actor
 from audit.core.refusal import Forbidden, Invalid, Refusal
 
@@ -33,13 +35,20 @@ ALLOWED = "allowed"
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is judged. `arguments` are the effective ones; `state` is what the target said, None if it is not read;
-    `principal` is `principal_of` the actor as its rights are now."""
+    `principal` is `principal_of` the actor as its rights are now; `run` what `run.…` names; `now` the database's time.
+
+    `exposure` is what was started before this call, without it: {"customer" | "agent" | "tool": {"24h" | "30d":
+    {currency: {"amount": minor units, "calls": n}}}}. What is missing is zero; a customer that is None is not known,
+    and then nothing that asks for it can be judged."""
 
     tool: str
     contract: Contract
     arguments: Mapping[str, Any]
     state: Mapping[str, Any] | None
     principal: Mapping[str, Any]
+    run: Mapping[str, Any] = field(default_factory=dict)
+    exposure: Mapping[str, Any] = field(default_factory=dict)
+    now: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +64,7 @@ class Verdict:
     matched: tuple[Match, ...] = ()
     approvers: tuple[Approver, ...] = ()
     expires_in_s: int = 0
+    notes: tuple[Note, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """JSON for a stored proposal or event."""
@@ -67,6 +77,7 @@ class Verdict:
             "matched": [match.as_dict() for match in self.matched],
             "approvers": [{"group": item.group, "count": item.count} for item in self.approvers],
             "expires_in_s": self.expires_in_s,
+            "notes": [note.as_dict() for note in self.notes],
         }
 
     def refusal(self) -> Refusal:
@@ -84,12 +95,18 @@ def verdict_from(stored: Mapping[str, Any]) -> Verdict:
         message=str(stored["message"]),
         rule_id=str(stored["rule_id"]),
         policy_number=int(stored["policy_number"]),
-        matched=tuple(
-            Match(item["expression"], item["text"], tuple(item["values"].items())) for item in stored["matched"]
-        ),
+        matched=_matches(stored["matched"]),
         approvers=tuple(Approver(item["group"], item["count"]) for item in stored["approvers"]),
         expires_in_s=int(stored["expires_in_s"]),
+        # Verdicts of before there were notes have none.
+        notes=tuple(
+            Note(item["rule_id"], item["message"], _matches(item["matched"])) for item in stored.get("notes", [])
+        ),
     )
+
+
+def _matches(stored: list[Mapping[str, Any]]) -> tuple[Match, ...]:
+    return tuple(Match(item["expression"], item["text"], tuple(item["values"].items())) for item in stored)
 
 
 def principal_of(actor: Actor) -> dict[str, Any]:

@@ -15,7 +15,10 @@ from approvals.core.admission import CHECK_NAMES, Names
 from approvals.core.cel import CelError, Program, compile_bool
 from approvals.core.contract_types import Contract, Finding
 from approvals.core.policy_cases import Case, case_findings, cases_of
+from approvals.core.policy_types import Effect as Effect
+from approvals.core.policy_types import Freeze, Level, Limit, approvers_of, freeze_of, limit_of, moment
 from approvals.core.schemas import load
+from approvals.core.terms import Approver as Approver
 from approvals.core.yaml_door import YamlError, open_yaml
 from audit.core.canonical import canonical_bytes, sha256_hex
 from audit.core.jsondoor import Json, open_json
@@ -23,7 +26,6 @@ from audit.core.pointers import pointer
 from audit.core.refusal import Invalid, Refusal, TooLarge
 from audit.core.visible import visible
 
-type Effect = Literal["allow", "ask", "deny"]
 type Format = Literal["yaml", "json"]
 
 POLICY_SCHEMA: dict[str, Any] = load("policy")
@@ -36,16 +38,9 @@ _DOCUMENT = jsonschema_rs.Draft202012Validator(POLICY_SCHEMA)
 
 
 @dataclass(frozen=True, slots=True)
-class Approver:
-    """So many different people of one group must approve."""
-
-    group: str
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. `program` is None where there is no condition; `expires_in_s` None means the contract's own."""
+    """One rule. `program` is None where there is no condition; `expires_in_s` None means the contract's own; `level`
+    is how a deny is meant."""
 
     id: str
     tool: str
@@ -55,6 +50,7 @@ class Rule:
     message: str
     approvers: tuple[Approver, ...]
     expires_in_s: int | None
+    level: Level = "absolute"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +62,8 @@ class Policy:
     digest: str
     canonical: bytes
     tests: tuple[Case, ...] = ()
+    freezes: tuple[Freeze, ...] = ()
+    limits: tuple[Limit, ...] = ()
 
     @property
     def document(self) -> Any:
@@ -101,8 +99,16 @@ def _load(data: bytes, number: int) -> Policy:
     found = list(policy_findings(document, {}))
     if found or not isinstance(document, dict):
         raise _invalid(found)
-    rules: Any = document["rules"]
-    return Policy(number, tuple(_rule(rule) for rule in rules), sha256_hex(data), data, cases_of(document))
+    given: dict[str, Any] = document
+    return Policy(
+        number,
+        tuple(_rule(rule) for rule in given["rules"]),
+        sha256_hex(data),
+        data,
+        cases_of(given),
+        freezes=tuple(freeze_of(item) for item in given.get("freeze", [])),
+        limits=tuple(limit_of(item) for item in given.get("limits", [])),
+    )
 
 
 def _rule(rule: dict[str, Any]) -> Rule:
@@ -114,8 +120,9 @@ def _rule(rule: dict[str, Any]) -> Rule:
         when=when,
         program=compile_bool(when, CHECK_NAMES) if when else None,
         message=rule.get("message", ""),
-        approvers=tuple(Approver(item["group"], item["count"]) for item in rule.get("approvers", [])),
+        approvers=approvers_of(rule),
         expires_in_s=rule.get("expires_in_s"),
+        level=rule.get("level", "absolute"),
     )
 
 
@@ -153,34 +160,75 @@ def policy_findings(document: Json, lines: Mapping[str, int]) -> Iterator[Findin
     if shape or not isinstance(document, dict):
         yield from shape[:MAX_FINDINGS]
         return
-    rules: Any = document["rules"]
-    seen: dict[str, int] = {}
-    for index, rule in enumerate(rules):
-        place = f"/rules/{index}"
-        if rule["id"] in seen:
-            earlier = seen[rule["id"]] + 1
-            yield _finding(f"{place}/id", "DUPLICATE_ID", f"Rule {earlier} is called {rule['id']} too.", lines)
-        seen.setdefault(rule["id"], index)
-        yield from _rule_findings(rule, place, lines)
+    given: dict[str, Any] = document
+    for part, what, look in (("rules", "Rule", _rule_findings), ("freeze", "Freeze", _freeze_findings),
+                             ("limits", "Limit", _limit_findings)):  # fmt: skip
+        seen: dict[str, int] = {}
+        for index, item in enumerate(given.get(part, [])):
+            place = f"/{part}/{index}"
+            if item["id"] in seen:
+                message = f"{what} {seen[item['id']] + 1} is called {item['id']} too."
+                yield _finding(f"{place}/id", "DUPLICATE_ID", message, lines)
+            seen.setdefault(item["id"], index)
+            yield from look(item, place, lines)
     for found in case_findings(document):
         yield _finding(found.path, found.code, found.message, lines)
+
+
+def _freeze_findings(freeze: dict[str, Any], place: str, lines: Mapping[str, int]) -> Iterator[Finding]:
+    times = []
+    for name in ("from", "to"):
+        try:
+            times.append(moment(freeze[name]))
+        except ValueError:
+            message = f"{freeze[name]} is no time with its zone; write it like 2026-12-24T18:00:00+11:00, in quotes."
+            yield _finding(f"{place}/{name}", "TIME_INVALID", message, lines)
+    if len(times) == 2 and times[0] >= times[1]:
+        yield _finding(f"{place}/to", "TIME_ORDER", f"{freeze['id']} ends before it begins.", lines)
+    yield from _hidden(freeze, ("message",), place, lines)
+
+
+def _limit_findings(limit: dict[str, Any], place: str, lines: Mapping[str, int]) -> Iterator[Finding]:
+    groups = [approver["group"] for approver in limit.get("approvers", [])]
+    if limit["over"] == "ask" and not groups:
+        yield _finding(place, "NO_APPROVERS", "A limit that asks names who may approve: approvers.", lines)
+    if limit["over"] == "deny" and groups:
+        yield _finding(f"{place}/approvers", "APPROVERS_UNUSED", "A limit that denies asks nobody.", lines)
+    yield from _named_twice(groups, place, lines)
+    if "amount" not in limit and "calls" not in limit:
+        yield _finding(place, "LIMIT_EMPTY", "A limit says how much: amount, calls, or both.", lines)
+    if limit["window"] == "call" and "calls" in limit:
+        yield _finding(f"{place}/calls", "CALLS_UNUSED", "One call is one call; calls belong to a window.", lines)
+    yield from _hidden(limit, ("message",), place, lines)
+
+
+def _named_twice(groups: list[str], place: str, lines: Mapping[str, int]) -> Iterator[Finding]:
+    for at, group in enumerate(groups):
+        if group in groups[:at]:
+            yield _finding(f"{place}/approvers/{at}/group", "DUPLICATE_GROUP", f"{group} is named twice.", lines)
+
+
+def _hidden(item: dict[str, Any], names: tuple[str, ...], place: str, lines: Mapping[str, int]) -> Iterator[Finding]:
+    for name in names:
+        hidden = next((piece for piece in visible(item.get(name, "")) if piece.kind == "escape"), None)
+        if hidden is not None:
+            message = f"This text holds {hidden.text} {hidden.note}, which people cannot see. Remove it."
+            yield _finding(f"{place}/{name}", "HIDDEN_CHARACTER", message, lines)
 
 
 def _rule_findings(rule: dict[str, Any], place: str, lines: Mapping[str, int]) -> Iterator[Finding]:
     groups = [approver["group"] for approver in rule.get("approvers", [])]
     if rule["effect"] == "ask" and not groups:
         yield _finding(place, "NO_APPROVERS", "A rule that asks names who may approve: approvers.", lines)
-    if rule["effect"] == "deny" and groups:
+    level = rule.get("level", "absolute")
+    if "level" in rule and rule["effect"] != "deny":
+        yield _finding(f"{place}/level", "LEVEL_UNUSED", "Only a rule that denies has a level.", lines)
+    elif level == "overridable" and not groups:
+        yield _finding(place, "NO_APPROVERS", "A rule that people may override names them: approvers.", lines)
+    if rule["effect"] == "deny" and level != "overridable" and groups:
         yield _finding(f"{place}/approvers", "APPROVERS_UNUSED", "A rule that denies asks nobody.", lines)
-    for at, group in enumerate(groups):
-        if group in groups[:at]:
-            yield _finding(f"{place}/approvers/{at}/group", "DUPLICATE_GROUP", f"{group} is named twice.", lines)
-    for name in ("when", "message"):
-        text = rule.get(name, "")
-        hidden = next((piece for piece in visible(text) if piece.kind == "escape"), None)
-        if hidden is not None:
-            message = f"This text holds {hidden.text} {hidden.note}, which people cannot see. Remove it."
-            yield _finding(f"{place}/{name}", "HIDDEN_CHARACTER", message, lines)
+    yield from _named_twice(groups, place, lines)
+    yield from _hidden(rule, ("when", "message"), place, lines)
     if "when" in rule:
         try:
             compile_bool(rule["when"], CHECK_NAMES)

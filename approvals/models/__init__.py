@@ -1,5 +1,7 @@
 from approvals.models.catalogue import AgentTools, Tool, ToolCandidate, ToolVersion
 from approvals.models.epoch import Epoch
+from approvals.models.exposure import ExposureBucket, ExposureEntry
+from approvals.models.handling import Claim, Question, Revision
 from approvals.models.policies import PolicyDraft, PolicyHead, PolicyVersion
 from approvals.models.proposals import Decision, Permit, Proposal, Resolution
 from approvals.models.replays import Judgement, PolicyReach, PolicyReplay
@@ -7,8 +9,11 @@ from approvals.models.saved import SavedView
 
 __all__ = [
     "AgentTools",
+    "Claim",
     "Decision",
     "Epoch",
+    "ExposureBucket",
+    "ExposureEntry",
     "Judgement",
     "Permit",
     "PolicyDraft",
@@ -17,7 +22,9 @@ __all__ = [
     "PolicyReplay",
     "PolicyVersion",
     "Proposal",
+    "Question",
     "Resolution",
+    "Revision",
     "SavedView",
     "Tool",
     "ToolCandidate",

@@ -1,6 +1,7 @@
 """Proposals, the decisions on them, the permits they grant and the resolutions that tell the runs."""
 
 import uuid
+from datetime import timedelta
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -71,6 +72,10 @@ class Proposal(models.Model):
     version = models.IntegerField(default=1)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
+    # How much of the time until `expires_at` is time in which a question to the agent stopped the clock (S20).
+    stopped = models.DurationField(default=timedelta(0), db_default=timedelta(0))
+    # 1 for what the agent asked; an edited one counts up and has a row in approvals_revision.
+    revision_number = models.IntegerField(default=1, db_default=1)
     decided_at = models.DateTimeField(null=True)
     # What became of the call, told by runs through permit_settle: "", started, succeeded, failed, unknown.
     outcome = models.TextField(blank=True)
@@ -81,6 +86,10 @@ class Proposal(models.Model):
         constraints = [
             models.UniqueConstraint("run_id", "call_id", name="approvals_proposal_call_once"),
             models.CheckConstraint(condition=models.Q(status__in=PROPOSAL_STATES), name="approvals_proposal_status"),
+            models.CheckConstraint(
+                condition=models.Q(stopped__gte=timedelta(0), stopped__lte=timedelta(hours=24)),
+                name="approvals_proposal_stopped",
+            ),
         ]
         indexes = [
             # Lists, counts and the live look ask this one alone and no row of the table: what they compare stands in

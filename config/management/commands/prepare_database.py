@@ -14,6 +14,7 @@ APPEND_ONLY = (
     "runs_checkpoint",
     "approvals_decision",
     "approvals_epoch",
+    "approvals_revision",
     "approvals_judgement",
     "approvals_toolversion",
     "approvals_policyversion",
@@ -27,6 +28,9 @@ MAY_DELETE = (
     "access_agentprincipal",
     "access_throttle",
     "approvals_savedview",
+    "approvals_claim",
+    "approvals_exposurebucket",
+    "approvals_exposureentry",
 )
 
 

@@ -118,15 +118,17 @@ class Tally:
     missing: tuple[Approver, ...] = ()
 
 
-def tally(requires: Sequence[Approver], votes: Iterable[Vote]) -> Tally:
-    """Count a round. One rejection rejects. Every person counts once, for one group, chosen so that as many needs as
-    can be are met. A quorum of nobody is never reached (S8)."""
+def tally(requires: Sequence[Approver], votes: Iterable[Vote], *, rejections: int = 1) -> Tally:
+    """Count a round. So many people's `rejections` reject, however many have approved. Every person counts once, for
+    one group, chosen so that as many needs as can be are met. A quorum of nobody is never reached (S8)."""
     votes = list(votes)
-    if any(vote.verdict == "reject" for vote in votes):
-        return Tally("rejected", "rejected: one rejection decides")
+    against = len({vote.person_id for vote in votes if vote.verdict == "reject"})
+    if against and against >= rejections:
+        words = "one rejection decides" if rejections <= 1 else f"{rejections} rejections decide"
+        return Tally("rejected", f"rejected: {words}")
     if not requires or any(approver.count < 1 for approver in requires):
         return Tally("pending", "needs people, but nobody is named who may approve; tell an admin", tuple(requires))
-    people = {vote.person_id: vote.groups for vote in votes}
+    people = {vote.person_id: vote.groups for vote in votes if vote.verdict == "approve"}
     given = _assign(requires, people)
     needs = _listed([f"{approver.count} of {approver.group}" for approver in requires], "and")
     short = tuple(
@@ -138,6 +140,8 @@ def tally(requires: Sequence[Approver], votes: Iterable[Vote]) -> Tally:
         sofar = f"{given[requires[0].group]} so far"
     else:
         sofar = "so far " + _listed([f"{given[approver.group]} of {approver.group}" for approver in requires], "and")
+    if against:
+        sofar += f"; {against} of {rejections} rejections"
     if short:
         return Tally("pending", f"needs {needs}; {sofar}", short)
     return Tally("granted", f"needs {needs}; complete")

@@ -21,6 +21,8 @@ from approvals.core.policy_document import catalogue_findings as catalogue_findi
 from approvals.core.policy_document import load_policy as load_policy
 from approvals.core.policy_document import parse_policy as parse_policy
 from approvals.core.policy_types import Note as Note
+from approvals.core.terms import NO_TERMS, Terms, terms_from, terms_hold
+from approvals.core.tiers import tier_for
 from audit.core.actor import Actor
 from audit.core.refusal import Forbidden, Invalid, Refusal
 
@@ -54,7 +56,7 @@ class Request:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The judgement. `code` is allowed, held, denied, no_rule, no_approvers, policy_error or the code of the check that
-    failed; `rule_id` names the rule, or `check:<id>`. `approvers` and `expires_in_s` matter for an ask only."""
+    failed; `rule_id` names the rule, or `check:<id>`. `approvers`, `expires_in_s` and `terms` matter for an ask."""
 
     effect: Effect
     code: str
@@ -65,6 +67,7 @@ class Verdict:
     approvers: tuple[Approver, ...] = ()
     expires_in_s: int = 0
     notes: tuple[Note, ...] = ()
+    terms: Terms = NO_TERMS
 
     def as_dict(self) -> dict[str, Any]:
         """JSON for a stored proposal or event."""
@@ -78,6 +81,7 @@ class Verdict:
             "approvers": [{"group": item.group, "count": item.count} for item in self.approvers],
             "expires_in_s": self.expires_in_s,
             "notes": [note.as_dict() for note in self.notes],
+            "terms": self.terms.as_dict(),
         }
 
     def refusal(self) -> Refusal:
@@ -88,7 +92,7 @@ class Verdict:
 
 
 def verdict_from(stored: Mapping[str, Any]) -> Verdict:
-    """The verdict that `Verdict.as_dict` wrote. Raises KeyError or TypeError for anything else."""
+    """The verdict that `Verdict.as_dict` wrote. Raises KeyError, TypeError or ValueError for anything else."""
     return Verdict(
         effect=stored["effect"],
         code=str(stored["code"]),
@@ -102,6 +106,7 @@ def verdict_from(stored: Mapping[str, Any]) -> Verdict:
         notes=tuple(
             Note(item["rule_id"], item["message"], _matches(item["matched"])) for item in stored.get("notes", [])
         ),
+        terms=terms_from(stored.get("terms")),
     )
 
 
@@ -152,13 +157,14 @@ def same_or_looser(old: Verdict, new: Verdict) -> bool:
     """True if what was required when it was asked (`old`) still satisfies what is required today (`new`) (A5, S19).
 
     False, so that votes are void, where today denies, asks where nobody was asked, asks more people of a group, asks
-    another group, or gives less time. A loosening changes nothing: then what was asked stays required.
+    another group, gives less time, or asks it under stricter terms. A loosening changes nothing: then what was asked
+    stays required.
     """
     if new.effect == "deny" or old.effect == "deny":
         return False
     if new.effect == "allow":
         return True
-    if old.effect != "ask" or new.expires_in_s < old.expires_in_s:
+    if old.effect != "ask" or new.expires_in_s < old.expires_in_s or not terms_hold(old.terms, new.terms):
         return False
     asked = {approver.group: approver.count for approver in old.approvers}
     return all(asked.get(approver.group, 0) >= approver.count for approver in new.approvers)
@@ -201,7 +207,14 @@ def _decide(policy: Policy, rule: Rule, request: Request, bindings: Bindings) ->
     raised = rule.effect == "allow" and request.contract.approval == "always"
     if rule.effect == "allow" and not raised:
         return Verdict("allow", ALLOWED, rule.message, rule.id, policy.number, matched)
-    if not rule.approvers:
+    tiered = tier_for(rule.tiers, request.contract, request.arguments)
+    if tiered is not None:
+        tier, because = tiered
+        matched = (*matched, because)
+        approvers, expires_in_s, terms = tier.approvers, tier.expires_in_s, tier.terms
+    else:
+        approvers, expires_in_s, terms = rule.approvers, rule.expires_in_s, rule.terms
+    if not approvers:
         return Verdict(
             "deny",
             NO_APPROVERS,
@@ -214,8 +227,8 @@ def _decide(policy: Policy, rule: Rule, request: Request, bindings: Bindings) ->
     message = rule.message or (
         f"{request.tool} is always held for people." if raised else f"The policy's rule {rule.id} holds this call."
     )
-    expires = request.contract.expires_in_s if rule.expires_in_s is None else rule.expires_in_s
-    return Verdict("ask", HELD, message, rule.id, policy.number, matched, rule.approvers, expires)
+    expires = request.contract.expires_in_s if expires_in_s is None else expires_in_s
+    return Verdict("ask", HELD, message, rule.id, policy.number, matched, approvers, expires, terms=terms)
 
 
 def _why(rule: Rule, bindings: Bindings) -> tuple[Match, ...]:

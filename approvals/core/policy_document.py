@@ -18,7 +18,9 @@ from approvals.core.policy_cases import Case, case_findings, cases_of
 from approvals.core.policy_types import Effect as Effect
 from approvals.core.policy_types import Freeze, Level, Limit, approvers_of, freeze_of, limit_of, moment
 from approvals.core.schemas import load
+from approvals.core.terms import NO_TERMS, Terms, policy_terms
 from approvals.core.terms import Approver as Approver
+from approvals.core.tiers import Tier, tier_findings, tiers_of
 from approvals.core.yaml_door import YamlError, open_yaml
 from audit.core.canonical import canonical_bytes, sha256_hex
 from audit.core.jsondoor import Json, open_json
@@ -31,6 +33,9 @@ type Format = Literal["yaml", "json"]
 POLICY_SCHEMA: dict[str, Any] = load("policy")
 """The published JSON Schema of the document."""
 
+AUTHENTICATION_BUILT = ("session",)
+"""What a decision is checked for today. A rule that asks for more is refused when it is saved."""
+
 MAX_BYTES = 1_048_576
 MAX_FINDINGS = 200
 _MEMBERS = 50_000
@@ -40,7 +45,7 @@ _DOCUMENT = jsonschema_rs.Draft202012Validator(POLICY_SCHEMA)
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule. `program` is None where there is no condition; `expires_in_s` None means the contract's own; `level`
-    is how a deny is meant."""
+    is how a deny is meant. Where there are tiers, they say who approves, and under which terms."""
 
     id: str
     tool: str
@@ -51,6 +56,18 @@ class Rule:
     approvers: tuple[Approver, ...]
     expires_in_s: int | None
     level: Level = "absolute"
+    tiers: tuple[Tier, ...] = ()
+    terms: Terms = NO_TERMS
+
+    def asked(self) -> tuple[tuple[str, tuple[Approver, ...]], ...]:
+        """Everybody whom the rule may ask: (place below the rule, approvers)."""
+        own = (("/approvers", self.approvers),) if self.approvers else ()
+        return own + tuple((f"/tiers/{at}/approvers", tier.approvers) for at, tier in enumerate(self.tiers))
+
+    def told(self) -> tuple[str, ...]:
+        """The groups that the rule's reminders are escalated to."""
+        escalated = (self.terms, *(tier.terms for tier in self.tiers))
+        return tuple(dict.fromkeys(group for terms in escalated for group in terms.escalate_to))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +140,8 @@ def _rule(rule: dict[str, Any]) -> Rule:
         approvers=approvers_of(rule),
         expires_in_s=rule.get("expires_in_s"),
         level=rule.get("level", "absolute"),
+        tiers=tiers_of(rule),
+        terms=policy_terms(rule),
     )
 
 
@@ -218,7 +237,7 @@ def _hidden(item: dict[str, Any], names: tuple[str, ...], place: str, lines: Map
 
 def _rule_findings(rule: dict[str, Any], place: str, lines: Mapping[str, int]) -> Iterator[Finding]:
     groups = [approver["group"] for approver in rule.get("approvers", [])]
-    if rule["effect"] == "ask" and not groups:
+    if rule["effect"] == "ask" and not groups and not rule.get("tiers"):
         yield _finding(place, "NO_APPROVERS", "A rule that asks names who may approve: approvers.", lines)
     level = rule.get("level", "absolute")
     if "level" in rule and rule["effect"] != "deny":
@@ -229,6 +248,10 @@ def _rule_findings(rule: dict[str, Any], place: str, lines: Mapping[str, int]) -
         yield _finding(f"{place}/approvers", "APPROVERS_UNUSED", "A rule that denies asks nobody.", lines)
     yield from _named_twice(groups, place, lines)
     yield from _hidden(rule, ("when", "message"), place, lines)
+    for below, code, message in (*tier_findings(rule), *_terms_findings(rule)):
+        yield _finding(f"{place}{below}", code, message, lines)
+    for at, tier in enumerate(rule.get("tiers", [])):
+        yield from _named_twice([one["group"] for one in tier["approvers"]], f"{place}/tiers/{at}", lines)
     if "when" in rule:
         try:
             compile_bool(rule["when"], CHECK_NAMES)
@@ -237,12 +260,31 @@ def _rule_findings(rule: dict[str, Any], place: str, lines: Mapping[str, int]) -
             yield _finding(f"{place}/when", "EXPRESSION", message, lines)
 
 
+def _terms_findings(rule: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """(path below the rule, code, message) of what stands against the terms of a rule and of its tiers."""
+    parts = [("", rule), *((f"/tiers/{at}", tier) for at, tier in enumerate(rule.get("tiers", [])))]
+    for below, part in parts:
+        asked = part.get("authentication", "session")
+        if asked not in AUTHENTICATION_BUILT:
+            message = f"authentication: {asked} cannot be asked for yet; calls would be decided with less. Use session."
+            yield f"{below}/authentication", "AUTHENTICATION_UNAVAILABLE", message
+        for at, text in enumerate(part.get("reasons", [])):
+            if any(piece.kind == "escape" for piece in visible(text)):
+                message = "This reason holds characters that people cannot see. Type it again."
+                yield f"{below}/reasons/{at}", "HIDDEN_CHARACTER", message
+
+
 def catalogue_findings(
-    policy: Policy, *, tools: Mapping[str, Contract], groups: Mapping[str, int] | None = None
+    policy: Policy,
+    *,
+    tools: Mapping[str, Contract],
+    groups: Mapping[str, int] | None = None,
+    told: Mapping[str, int] | None = None,
 ) -> list[Finding]:
     """What stands against a policy in one tenant: tools that are not in its catalogue, conditions that name arguments
     or state a tool does not have (they would deny every call), groups that are unknown or smaller than the quorum
-    asked of them (S8). `groups` maps a group's name to the number of its active members; None skips that part."""
+    asked of them (S8). `groups` maps a group's name to the number of its active members, `told` that of a group which
+    is only told; None skips that part."""
     found: list[Finding] = []
     for index, rule in enumerate(policy.rules):
         place = f"/rules/{index}"
@@ -251,7 +293,11 @@ def catalogue_findings(
             found.append(Finding(f"{place}/tool", "TOOL_UNKNOWN", f"There is no tool {rule.tool} in the catalogue."))
         if contract is not None and rule.when:
             found.extend(Names(contract).condition(rule.when, f"{place}/when", CHECK_NAMES))
-        for at, approver in enumerate(rule.approvers if groups is not None else ()):
+        if contract is not None and rule.tiers and not contract.money:
+            message = f"{rule.tool} moves no money, so the last tier decides every call of it."
+            found.append(Finding(f"{place}/tiers", "TIERS_WITHOUT_MONEY", message))
+        asked = rule.asked() if groups is not None else ()
+        for below, at, approver in ((below, at, one) for below, every in asked for at, one in enumerate(every)):
             members = (groups or {}).get(approver.group)
             if members is None:
                 message = f"There is no group {approver.group}."
@@ -259,7 +305,11 @@ def catalogue_findings(
                 message = f"{approver.group} has {members} active members; {approver.count} are asked for."
             else:
                 continue
-            found.append(Finding(f"{place}/approvers/{at}/group", "GROUP_TOO_SMALL", message))
+            found.append(Finding(f"{place}{below}/{at}/group", "GROUP_TOO_SMALL", message))
+        for group in rule.told() if told is not None else ():
+            if not (told or {}).get(group):
+                message = f"{group} has no active members, so an escalation would tell nobody."
+                found.append(Finding(f"{place}/escalate_to", "GROUP_TOO_SMALL", message))
     return found
 
 

@@ -6,13 +6,15 @@ Both must hold, so requirements only ever grow: stricter rules apply at once, lo
 from datetime import datetime, timedelta
 
 from approvals.core.policy import Approver, Verdict
+from approvals.core.terms import both_terms
 
 
 def both_hold(asked: Verdict, today: Verdict) -> Verdict:
     """The verdict that a next round stands under. `asked` is what the round before stood under.
 
-    Of every group the larger number; the shorter time; the rule, its words and its values as they are today, unless
-    nobody need be asked today. Raises ValueError for a verdict of today that denies: then there is no next round.
+    Of every group the larger number; the shorter time; of the terms the stricter; the rule, its words and its values
+    as they are today, unless nobody need be asked today. Raises ValueError for a verdict of today that denies: then
+    there is no next round.
     """
     if today.effect == "deny" or asked.effect != "ask":
         raise ValueError("a next round is for a call that was held and is not denied")
@@ -30,6 +32,7 @@ def both_hold(asked: Verdict, today: Verdict) -> Verdict:
         matched=today.matched,
         approvers=tuple(Approver(group, count) for group, count in counts.items()),
         expires_in_s=min(asked.expires_in_s, today.expires_in_s),
+        terms=both_terms(asked.terms, today.terms),
     )
 
 

@@ -61,6 +61,9 @@ class Terms:
         }
 
 
+NO_TERMS = Terms()
+"""The defaults: what a call stands under where nothing was said."""
+
 _IN_POLICY = tuple(name for name in Terms.__dataclass_fields__ if name != "reason_to_approve")
 
 
@@ -68,12 +71,12 @@ def terms_from(stored: Mapping[str, Any] | None) -> Terms:
     """The terms that `Terms.as_dict` wrote. What was stored before there were terms, or before there was such a member,
     has the defaults. Raises TypeError or ValueError for anything else: a damaged row decides nothing."""
     if stored is None:
-        return Terms()
+        return NO_TERMS
     if not isinstance(stored, Mapping):
         raise TypeError("terms are an object")
     if set(stored) - set(Terms.__dataclass_fields__):
         raise ValueError("terms with members that are not known")
-    found = _with(Terms(), stored)
+    found = _with(NO_TERMS, stored)
     whole = (found.rejections, found.remind_at_percent)
     if any(type(value) is not int for value in whole) or not 1 <= found.rejections <= MAX_REJECTIONS:
         raise ValueError("terms with a number out of range")
@@ -88,7 +91,7 @@ def terms_from(stored: Mapping[str, Any] | None) -> Terms:
 
 def policy_terms(written: Mapping[str, Any], *, under: Terms | None = None) -> Terms:
     """The terms of a rule, or of a tier `under` its rule's; `written` was checked by the document's schema."""
-    return _with(under or Terms(), {name: written[name] for name in _IN_POLICY if name in written})
+    return _with(under or NO_TERMS, {name: written[name] for name in _IN_POLICY if name in written})
 
 
 def terms_hold(asked: Terms, today: Terms) -> bool:

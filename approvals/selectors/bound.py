@@ -14,9 +14,10 @@ from typing import Any
 from approvals.core.contract_types import Contract
 from approvals.core.digest import CallFacts, check_call_bytes, parse_snapshot, snapshot_hash
 from approvals.core.policy import Verdict, verdict_from
+from approvals.core.terms import terms_from
 from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.catalogue import contract_of
-from approvals.selectors.deciders import prepared_by_of, requires_of
+from approvals.selectors.deciders import prepared_by_of, requires_of, terms_of
 from audit.core.entry import utc_text
 from audit.core.jsondoor import Json, open_json
 from audit.core.refusal import Conflict, Refusal
@@ -135,6 +136,9 @@ def _compare_with_log(proposal: Proposal) -> None:
         raise Altered("snapshot")
     if asked.get("requires") != proposal.requires:
         raise Altered("requires")
+    # A round that was opened before there were terms has the defaults, in the entry and in the row.
+    if terms_from(asked.get("terms")) != terms_of(proposal):
+        raise Altered("terms")
 
 
 def parties_of(proposal: Proposal) -> dict[str, str]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from access.selectors.actors import DeciderFacts, decider_facts, group_members
 from approvals.core.eligibility import REVIEWER, Asked, Decider, Eligibility, Vote, may_decide
 from approvals.core.policy import Approver
+from approvals.core.terms import NO_TERMS, Terms, terms_from
 from approvals.models import Decision, Proposal
 from audit.core.actor import Actor
 
@@ -15,6 +16,14 @@ def requires_of(proposal: Proposal) -> tuple[Approver, ...]:
         return tuple(Approver(str(item["group"]), int(item["count"])) for item in proposal.requires)
     except (KeyError, TypeError, ValueError):
         return ()
+
+
+def terms_of(proposal: Proposal) -> Terms:
+    """The terms of the current round; the defaults for a column that somebody damaged (`read_bound` refuses that)."""
+    try:
+        return terms_from(proposal.why["verdict"].get("terms"))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return NO_TERMS
 
 
 def prepared_by_of(proposal: Proposal) -> dict[str, str]:
@@ -30,9 +39,12 @@ def needs_words(requires: Sequence[Approver]) -> str:
 
 def eligibility_of(actor: Actor, proposal: Proposal) -> Eligibility:
     """Whether the actor may decide, with the rights that stand in the database now and not those of its session."""
-    facts = None
-    if actor.kind == "person":
-        facts = decider_facts(tenant_id=actor.tenant_id, user_id=actor.id)
+    facts = decider_facts(tenant_id=actor.tenant_id, user_id=actor.id) if actor.kind == "person" else None
+    return eligibility_with(facts, actor, proposal)
+
+
+def eligibility_with(facts: DeciderFacts | None, actor: Actor, proposal: Proposal) -> Eligibility:
+    """The same with rights that were read for many at once."""
     active = facts is not None and facts.active
     decider = Decider(
         id=actor.id,

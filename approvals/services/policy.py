@@ -1,7 +1,7 @@
 """Publishing a policy: an immutable version, in force from the next judgement on (A8, S8, S72)."""
 
 import difflib
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from access.core.rights import require_admin
 from access.selectors.actors import group_members
@@ -11,6 +11,8 @@ from approvals.core.policy import Policy, catalogue_findings, parse_policy
 from approvals.models import PolicyHead, PolicyVersion
 from approvals.selectors.catalogue import active_contracts
 from approvals.selectors.policies import PolicyRow, policy_version
+from approvals.signals import announce_policy
+from approvals.store.reach import reach_begin
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, Invalid
 from audit.services.record import audit_record, audit_refusals
@@ -59,6 +61,9 @@ def policy_publish(*, actor: Actor, source: str, based_on: int | None) -> Policy
         )
         head.active_number = number
         head.save(update_fields=["active_number"])
+        # What waits is judged by it next, outside this transaction (services/published.py).
+        reach_begin(actor.tenant_id, number)
+        announce_policy(UUID(actor.tenant_id))
         audit_record(
             actor=actor,
             action="policy.published",
@@ -88,10 +93,11 @@ def _parse(source: str) -> Policy:
 
 def _findings(actor: Actor, policy: Policy) -> list[Finding]:
     tools: dict[str, Contract] = {found.contract.name: found.contract for found in active_contracts(actor.tenant_id)}
-    named = {approver.group for rule in policy.rules for approver in rule.approvers}
+    named = {approver.group for rule in policy.rules for _, asked in rule.asked() for approver in asked}
     # Members who are reviewers: a group of people who may not decide would block every call (S8).
     groups = {slug: len(group_members(actor.tenant_id, slug, role=REVIEWER)) for slug in sorted(named)}
-    return catalogue_findings(policy, tools=tools, groups=groups)
+    told = {slug: len(group_members(actor.tenant_id, slug)) for rule in policy.rules for slug in rule.told()}
+    return catalogue_findings(policy, tools=tools, groups=groups, told=told)
 
 
 def _next_number(actor: Actor) -> int:

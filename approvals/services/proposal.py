@@ -155,7 +155,8 @@ def proposal_hold(
         detail={
             "digest": digest, "expires_at": expires_at, "snapshot": proposal.snapshot_hash, "key": key,
             "rule": proposal.rule_id, "policy": proposal.policy_number, "requires": proposal.requires,
-            "parties": parties_of(proposal), "sentence": rounds.logged_sentence(contract, facts, state),
+            "terms": verdict.terms.as_dict(), "parties": parties_of(proposal),
+            "sentence": rounds.logged_sentence(contract, facts, state),
         },
         **rounds.audited(proposal),
     )  # fmt: skip

@@ -179,6 +179,7 @@ def open_next_round(
             "round": proposal.round, "code": because.code, "because": because.message,
             "snapshot": {"before": before, "now": proposal.snapshot_hash}, "rule": proposal.rule_id,
             "policy": proposal.policy_number, "requires": proposal.requires, "expires_at": proposal.expires_at,
+            "terms": requirement.terms.as_dict(),
             **({"later_deadline": True} if until else {}),
         },
         **audited(proposal),

@@ -152,3 +152,20 @@ def test_a_round_is_granted_exactly_when_some_way_of_seating_people_meets_every_
     counted = tally(requires, [Vote(person, "approve", groups) for person, groups in voters.items()])
     assert (counted.outcome == "granted") == possible == can_be_met(requires, voters)
     assert (counted.missing == ()) == possible
+
+
+def test_so_many_rejections_reject_and_one_fewer_only_counts():
+    needs = (Approver("finance", 2),)
+    votes = [Vote("p1", "approve", frozenset({"finance"})), Vote("p2", "reject", frozenset({"finance"}))]
+    stand = tally(needs, votes, rejections=2)
+    assert (stand.outcome, stand.words) == ("pending", "needs 2 of finance; 1 so far; 1 of 2 rejections")
+    twice = [*votes, Vote("p2", "reject", frozenset({"finance"}))]
+    assert tally(needs, twice, rejections=2).outcome == "pending", "one person rejects once"
+    third = [*votes, Vote("p3", "reject", frozenset({"finance"}))]
+    assert tally(needs, third, rejections=2).outcome == "rejected"
+    assert tally(needs, votes).outcome == "rejected"
+
+
+def test_who_rejects_takes_no_seat_of_those_who_approve():
+    votes = [Vote("p1", "reject", frozenset({"finance"}))]
+    assert tally((Approver("finance", 1),), votes, rejections=2).outcome == "pending"

@@ -156,15 +156,18 @@ class Stage:
         if row.status == "claimed":
             sweep_expired_leases()
             row.refresh_from_db()
+        self.hands[name] = Hand(self._claim_of(row, name))
+
+    def _claim_of(self, row: Dispatch, worker: str) -> Claim:
         self.pass_time(row.not_before)
-        found = claims.claim_next(worker=name, run_id=call.run_id, kinds=("dispatch",))
+        found = claims.claim_next(worker=worker, run_id=row.run_id, kinds=(row.kind,))
         while found is not None and found.id != row.id:
             # Another call of the run has waited longer: who claims it first is the history's to say.
             claims.give_back(found, wait_ms=0, count_attempt=False)
             self.pass_time(None)
-            found = claims.claim_next(worker=name, run_id=call.run_id, kinds=("dispatch",))
+            found = claims.claim_next(worker=worker, run_id=row.run_id, kinds=(row.kind,))
         assert found is not None
-        self.hands[name] = Hand(found)
+        return found
 
     def begin(self, name: str, *, observed: Observed | None = None) -> bool:
         """The worker's turn from its claim to the recorded intent, stopped right before it sends. False: there is
@@ -212,11 +215,7 @@ class Stage:
     def turn(self, call: CallRow, kind: str) -> None:
         """A worker does the call's row of this kind when it is due."""
         row = Dispatch.objects.get(call_id=call.id, kind=kind, status="ready")
-        self.pass_time(row.not_before)
-        found = claims.claim_next(worker="turn", run_id=call.run_id, kinds=(kind,))
-        assert found is not None
-        assert found.id == row.id
-        wake_claimed(claim=found)
+        wake_claimed(claim=self._claim_of(row, "turn"))
 
     def lease_ends(self, call: CallRow) -> None:
         """Time passes until the lease of the call's dispatch is over."""
@@ -243,12 +242,12 @@ class Stage:
             if claims.extend(hand.claim, lease_until=instant + timedelta(seconds=10)) and hand.observed is not None:
                 hand.observed = replace(hand.observed, read_at=instant)
 
-    def until_nothing_arrives(self, call: CallRow) -> datetime:
+    def until_nothing_arrives(self, call: CallRow, *, settle_ms: int = SETTLE_MS) -> datetime:
         """When the last request's deadline and the target's settling time are over."""
         sent = Dispatch.objects.filter(call_id=call.id, kind="dispatch").exclude(request_deadline=None)
         [deadline] = sent.order_by("-fence").values_list("request_deadline", flat=True)[:1]
         assert deadline is not None
-        return deadline + timedelta(milliseconds=SETTLE_MS)
+        return deadline + timedelta(milliseconds=settle_ms)
 
     def can_arrive_no_more(self, call: CallRow) -> None:
         """Time passes until then."""

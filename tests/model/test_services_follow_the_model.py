@@ -10,6 +10,7 @@ from django.db import connection
 
 from tests.model.book import Book
 from tests.model.drive_call import CANCEL, PEOPLE, STOPS, WORLD, CallDriver
+from tests.model.drive_compensation import CompensationDriver
 from tests.model.drive_contention import ContentionDriver
 from tests.model.driving import SESSION_CLOCK, Stage
 from tests.model.walking import Walk
@@ -26,6 +27,9 @@ def stage(committed_db: str, owner_sql) -> Iterator[Stage]:
     connection.close()
 
 
+ASIDE = frozenset({
+    "cancel", "look-up finds nothing yet", "operator: it happened", "the compensation is rejected",
+})  # fmt: skip
 PAUSES = frozenset({"pause", "resume", "cancel"})
 EVERYTHING: frozenset[str] = frozenset()
 
@@ -53,5 +57,17 @@ def test_the_services_go_through_the_histories_of_a_call(stage, without, plain, 
 )
 def test_the_services_go_through_the_histories_of_two_calls_on_one_record(stage, without, plain, length):
     walk = Walk(ContentionDriver(stage, alike=without is PAUSES), plain, length, without)
+    walk.run()
+    print(walk.figures)
+
+
+@pytest.mark.parametrize(
+    ("without", "plain", "length"),
+    [pytest.param(EVERYTHING, 3, 6, id="everything"), pytest.param(ASIDE, 3, 14, id="through to every end")],
+)
+def test_the_services_go_through_the_histories_of_an_unknown_call_and_of_what_makes_up_for_it(
+    stage, without, plain, length
+):
+    walk = Walk(CompensationDriver(stage), plain, length, without)
     walk.run()
     print(walk.figures)

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +21,8 @@ from audit.core.jsondoor import SAFE_INTEGER, Json
 _WHERE = re.compile(r"<input>:([0-9]+):([0-9]+): ([^\n]*)")
 _STATUS = re.compile(r"^[A-Z_]+: ")
 _RESULTS = frozenset({"BOOL", "INT", "DOUBLE", "STRING", "DYN"})
+_MOMENTS = frozenset({"now"})
+"""Variables that are a timestamp; every other one is an object."""
 
 
 class CelError(Exception):
@@ -45,18 +48,34 @@ class Program:
 
 
 class Bindings:
-    """Values for an expression's variables, each a JSON object; made once and used for many expressions.
+    """Values for an expression's variables, each a JSON object, `now` a time; made once and used for many expressions.
 
     A variable that is None, such as the state of a tool that reads none, is an empty object, so that
-    `has(state.left)` is false and `state.left` an error.
+    `has(state.left)` is false and `state.left` an error. A time that is None is not known: naming it is an error.
     """
 
-    __slots__ = ("_size", "values")
+    __slots__ = ("_activations", "_size", "values")
 
-    def __init__(self, values: Mapping[str, Mapping[str, Any] | None]) -> None:
-        # Plain dicts, since the package takes no other mapping.
-        self.values: dict[str, dict[str, Any]] = {name: dict(value or {}) for name, value in values.items()}
+    def __init__(self, values: Mapping[str, Mapping[str, Any] | datetime | None]) -> None:
+        self.values: dict[str, Any] = {}
+        for name, value in values.items():
+            if name not in _MOMENTS:
+                # Plain dicts, since the package takes no other mapping.
+                self.values[name] = dict(value or {})  # type: ignore[arg-type]
+            elif value is not None:
+                self.values[name] = value
         self._size: Size | None = None
+        self._activations: dict[tuple[str, ...], cel.Activation] = {}
+
+    def activation(self, variables: tuple[str, ...]) -> cel.Activation:
+        """The values as the package holds them, converted once for all expressions over the same variables: for a large
+        object that costs more than most conditions do. Raises TypeError or ValueError for what JSON does not have."""
+        found = self._activations.get(variables)
+        if found is None:
+            given = {name: self.values.get(name, {}) for name in variables if name not in _MOMENTS}
+            given |= {name: self.values[name] for name in variables if name in _MOMENTS and name in self.values}
+            found = self._activations[variables] = _environment(variables).Activation(given)
+        return found
 
     @property
     def size(self) -> Size:
@@ -67,8 +86,10 @@ class Bindings:
 
 
 def compile_bool(expression: str, variables: Sequence[str]) -> Program:
-    """Compile a condition over `variables` (each an object of unknown fields). Raises `CelError`, also when the type
-    checker cannot prove the result to be true or false: write `args.gift == true`, not `args.gift`."""
+    """Compile a condition over `variables` (each an object of unknown fields, `now` a time).
+
+    Raises `CelError`, also when the type checker cannot prove the result to be true or false: write
+    `args.gift == true`, not `args.gift`."""
     program = _compile(expression, tuple(variables))
     if not program.boolean:
         found = program.compiled.return_type().name()
@@ -110,9 +131,8 @@ def evaluate_bool(program: Program, bindings: Bindings) -> bool:
 def _evaluate(program: Program, bindings: Bindings) -> object:
     if not program.shape.cheap and (problem := over_bound(program.shape, bindings.size)):
         raise CelError(program.expression, problem)
-    values = {name: bindings.values.get(name, {}) for name in program.variables}
     try:
-        result = program.compiled.eval(data=values)
+        result = program.compiled.eval(activation=bindings.activation(program.variables))
     except (RuntimeError, TypeError, ValueError) as error:  # the last two for values that JSON does not have
         raise CelError(program.expression, _plain(str(error))) from None
     if result.type() == cel.Type.ERROR or result.type() == cel.Type.UNKNOWN:
@@ -143,7 +163,8 @@ def _compile(expression: str, variables: tuple[str, ...]) -> Program:
 
 @lru_cache(maxsize=64)
 def _environment(variables: tuple[str, ...]) -> cel.Env:
-    return cel.NewEnv(variables={name: cel.Type.Map(cel.Type.STRING, cel.Type.DYN) for name in variables})
+    an_object = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
+    return cel.NewEnv(variables={name: cel.Type.TIMESTAMP if name in _MOMENTS else an_object for name in variables})
 
 
 def _plain(problem: str) -> str:
@@ -151,6 +172,8 @@ def _plain(problem: str) -> str:
     text = _STATUS.sub("", problem).removesuffix("[INTERNAL]").strip()
     if text.startswith("Key not found in map : "):
         return f"there is no {text.removeprefix('Key not found in map : ')} in the data"
+    if text.startswith('No value with name "'):
+        return f"{text.split('"')[1]} is not known here"
     if text.startswith("No matching overloads found : "):
         return f"the values do not fit the operation {text.removeprefix('No matching overloads found : ')}"
     text = text.removesuffix(" (in container '')")

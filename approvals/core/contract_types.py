@@ -202,15 +202,19 @@ class Contract:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One reason against a contract or a policy. `path` is a JSON pointer; `line` counts from 1, 0 if not known."""
+    """One reason against a contract or a policy. `path` is a JSON pointer; `line` and `column` count from 1, 0 if not
+    known."""
 
     path: str
     code: str
     message: str
     line: int = 0
+    column: int = 0
 
     def as_dict(self) -> dict[str, object]:
         found: dict[str, object] = {"path": self.path, "code": self.code, "message": self.message}
         if self.line:
             found["line"] = self.line
+        if self.column:
+            found["column"] = self.column
         return found

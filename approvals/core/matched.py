@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from approvals.core.cel import Bindings, CelError, compile_value, evaluate
 from approvals.core.cel_text import references, split_parts, tokens
@@ -81,7 +82,7 @@ def _look_up(path: tuple[str, ...], bindings: Bindings) -> tuple[bool, Json]:
             value = value[int(name)]
         else:
             return False, None
-    return True, value  # type: ignore[return-value]
+    return True, value.isoformat() if isinstance(value, datetime) else value  # type: ignore[return-value]
 
 
 def _word(value: Json) -> str:

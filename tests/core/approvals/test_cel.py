@@ -3,6 +3,7 @@
 import contextlib
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -240,3 +241,25 @@ def test_the_values_that_an_expression_names_are_found_and_methods_are_not():
 def test_any_text_compiles_or_is_refused_and_never_crashes(expression):
     with contextlib.suppress(CelError):
         assert holds(expression, args={"x": 1, "l": [1]}) in (True, False)
+
+
+def test_a_time_is_a_timestamp_and_a_time_that_is_not_known_is_an_error():
+    names = ("args", "now")
+    program = compile_bool("now.getHours('Australia/Sydney') == 18 && args.amount > 1", names)
+    christmas = datetime(2026, 12, 24, 7, 30, tzinfo=UTC)
+    assert evaluate_bool(program, Bindings({"args": {"amount": 2}, "now": christmas}))
+    with pytest.raises(CelError) as caught:
+        evaluate_bool(program, Bindings({"args": {"amount": 2}, "now": None}))
+    assert caught.value.problem == "now is not known here"
+    with pytest.raises(CelError):
+        compile_bool("now > 3", names)
+
+
+def test_values_are_converted_once_and_serve_conditions_over_other_variables_too():
+    bindings = Bindings({"args": {"a": 1}, "state": {"b": 2}})
+    both, one = ("args", "state"), ("args",)
+    for _ in range(2):
+        assert evaluate_bool(compile_bool("args.a == 1 && state.b == 2", both), bindings)
+        assert evaluate_bool(compile_bool("args.a == 1", one), bindings)
+    assert bindings.activation(both) is bindings.activation(both)
+    assert bindings.activation(both) is not bindings.activation(one)

@@ -93,6 +93,23 @@ def test_yaml_that_is_more_than_json_is_refused_with_its_line(source, line, word
     assert ("", "YAML", caught.value.line) in findings(source)
 
 
+@pytest.mark.parametrize(
+    ("source", "place", "word"),
+    [
+        ("version: 1\nrules:\n  - {id: &x a}\n", (3, 10), "&x"),
+        ("version: 1\nrules:\n  - {id: a, id: b}\n", (3, 13), "twice"),
+        ("version: 1\nrules:\n\t- {id: a}\n", (3, 1), "spaces"),
+        ("a: \u00e9\nb: \x07\n", (2, 4), "does not allow"),
+        ("a: [" + "x, " * 60_000 + "x]\n", (1, 150_002), "50,000"),
+    ],
+)
+def test_what_is_refused_is_shown_to_the_column(source, place, word):
+    with pytest.raises(YamlError) as caught:
+        open_yaml(source)
+    assert (caught.value.line, caught.value.column) == place
+    assert word in caught.value.message
+
+
 def test_plain_words_of_yaml_mean_what_they_say_and_nothing_else():
     value, lines = open_yaml(
         "a: no\nb: on\nc: 1:30\nd: 010\ne: 1e3\nf: true\ng: 7\nh: ~\ni: '7'\nj: 2026-01-01\nk: <<\nl: [x]\n"

@@ -1,5 +1,6 @@
 from access.models.agents import Agent, AgentPrincipal
 from access.models.credentials import BackendCredential
+from access.models.delegations import Delegation, WebhookDelivery, WebhookEndpoint
 from access.models.people import Group, GroupMember, Membership, Tenant, User
 from access.models.signing import AccountLink, BrowserSession, Throttle
 from access.models.tokens import RefreshToken, TokenSession
@@ -10,6 +11,7 @@ __all__ = [
     "AgentPrincipal",
     "BackendCredential",
     "BrowserSession",
+    "Delegation",
     "Group",
     "GroupMember",
     "Membership",
@@ -18,4 +20,6 @@ __all__ = [
     "Throttle",
     "TokenSession",
     "User",
+    "WebhookDelivery",
+    "WebhookEndpoint",
 ]

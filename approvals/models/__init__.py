@@ -2,6 +2,7 @@ from approvals.models.catalogue import AgentTools, Tool, ToolCandidate, ToolVers
 from approvals.models.epoch import Epoch
 from approvals.models.exposure import ExposureBucket, ExposureEntry
 from approvals.models.handling import Claim, Question, Revision
+from approvals.models.notices import Alarm, Notice, Reminder
 from approvals.models.policies import PolicyDraft, PolicyHead, PolicyVersion
 from approvals.models.proposals import Decision, Permit, Proposal, Resolution
 from approvals.models.replays import Judgement, PolicyReach, PolicyReplay
@@ -9,12 +10,14 @@ from approvals.models.saved import SavedView
 
 __all__ = [
     "AgentTools",
+    "Alarm",
     "Claim",
     "Decision",
     "Epoch",
     "ExposureBucket",
     "ExposureEntry",
     "Judgement",
+    "Notice",
     "Permit",
     "PolicyDraft",
     "PolicyHead",
@@ -23,6 +26,7 @@ __all__ = [
     "PolicyVersion",
     "Proposal",
     "Question",
+    "Reminder",
     "Resolution",
     "Revision",
     "SavedView",

@@ -72,6 +72,8 @@ class Proposal(models.Model):
     version = models.IntegerField(default=1)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField()
+    # When whoever is asked is reminded; null once that was done.
+    remind_at = models.DateTimeField(null=True)
     # How much of the time until `expires_at` is time in which a question to the agent stopped the clock (S20).
     stopped = models.DurationField(default=timedelta(0), db_default=timedelta(0))
     # 1 for what the agent asked; an edited one counts up and has a row in approvals_revision.
@@ -136,6 +138,11 @@ class Proposal(models.Model):
                 condition=models.Q(outcome__in=["started", "succeeded", "unknown"]),
             ),
             models.Index(
+                fields=["remind_at"],
+                name="approvals_proposal_remind",
+                condition=models.Q(status="pending", remind_at__isnull=False),
+            ),
+            models.Index(
                 fields=["refresh_asked_at"],
                 name="approvals_proposal_refresh",
                 condition=models.Q(refresh_asked_at__isnull=False),
@@ -151,6 +158,9 @@ class Decision(models.Model):
     round = models.IntegerField()
     reviewer_id = models.UUIDField()
     reviewer_name = models.TextField()
+    # Whose vote it is, where somebody decided in another's place (a delegation); null where it is their own.
+    for_user_id = models.UUIDField(null=True)
+    for_user_name = models.TextField(blank=True, default="", db_default="")
     verdict = models.TextField()
     reason = models.TextField(blank=True)
     digest = models.CharField(max_length=64)
@@ -160,6 +170,10 @@ class Decision(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint("proposal", "round", "reviewer_id", name="approvals_decision_once"),
+            # One vote a person, whoever gives it: giver and delegate never both count.
+            models.UniqueConstraint(
+                "proposal", "round", Coalesce("for_user_id", "reviewer_id"), name="approvals_decision_seat_once"
+            ),
             models.CheckConstraint(
                 condition=models.Q(verdict__in=["approve", "reject"]), name="approvals_decision_verdict"
             ),

@@ -18,6 +18,7 @@ APPEND_ONLY = (
     "approvals_judgement",
     "approvals_toolversion",
     "approvals_policyversion",
+    "approvals_reminder",
 )
 # Nothing of the application deletes rows but these: sessions, debts, settled leases, places, stale counters, views.
 MAY_DELETE = (

@@ -1,17 +1,18 @@
 """One `evaluate()`, at proposal and at dispatch: may this call happen, must people be asked, who (A5, S19, S63, S81).
 
-Order: the contract's own checks, then the rules of the policy, of which the first that matches decides; then the
-contract's floor. Whatever errs denies, and nothing matching denies.
+Order: the contract's own checks, freezes, then the rules of the policy, of which the first that matches decides (an
+advisory one is only noted); then the contract's floor and the limits, of which the strictest answer wins. Whatever errs
+denies, and nothing matching denies.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from approvals.core.admission import CHECK_NAMES
 from approvals.core.cel import Bindings, CelError, compile_bool, evaluate_bool
 from approvals.core.contract_types import Contract
+from approvals.core.limits import frozen, passed
 from approvals.core.matched import Match as Match
 from approvals.core.matched import failed_parts, matched_parts
 from approvals.core.policy_document import POLICY_SCHEMA as POLICY_SCHEMA
@@ -20,6 +21,7 @@ from approvals.core.policy_document import Effect, Policy, Rule
 from approvals.core.policy_document import catalogue_findings as catalogue_findings
 from approvals.core.policy_document import load_policy as load_policy
 from approvals.core.policy_document import parse_policy as parse_policy
+from approvals.core.policy_names import POLICY_NAMES, policy_bindings
 from approvals.core.policy_types import Note as Note
 from approvals.core.terms import NO_TERMS, Terms, terms_from, terms_hold
 from approvals.core.tiers import tier_for
@@ -29,6 +31,8 @@ from audit.core.refusal import Forbidden, Invalid, Refusal
 POLICY_ERROR = "policy_error"
 NO_RULE = "no_rule"
 NO_APPROVERS = "no_approvers"
+FROZEN = "frozen"
+OVER_LIMIT = "over_limit"
 DENIED = "denied"
 HELD = "held"
 ALLOWED = "allowed"
@@ -131,10 +135,19 @@ def principal_of(actor: Actor) -> dict[str, Any]:
 
 def evaluate(policy: Policy, request: Request) -> Verdict:
     """The verdict of `policy` and of the contract's checks on one call. Never raises for what a rule or a value is."""
-    bindings = Bindings({"args": request.arguments, "state": request.state, "principal": request.principal})
-    failed = _failed_check(policy, request, bindings)
+    bindings = policy_bindings(
+        request.contract,
+        arguments=request.arguments,
+        state=request.state,
+        principal=request.principal,
+        run=request.run,
+        exposure=request.exposure,
+        now=request.now,
+    )
+    failed = _failed_check(policy, request, bindings) or _frozen(policy, request)
     if failed is not None:
         return failed
+    notes: list[Note] = []
     for rule in policy.rules:
         if rule.tool not in ("*", request.tool):
             continue
@@ -142,14 +155,24 @@ def evaluate(policy: Policy, request: Request) -> Verdict:
             if rule.program is not None and not evaluate_bool(rule.program, bindings):
                 continue
         except CelError as error:
-            return _errs(policy, rule.id, f"The policy's rule {rule.id}", rule.when, error, bindings)
-        return _decide(policy, rule, request, bindings)
+            if rule.level == "advisory":  # it neither allows nor denies, so its error does neither
+                notes.append(Note(rule.id, f"The rule {rule.id} could not be judged ({error.problem})."))
+                continue
+            errs = _errs(policy, rule.id, f"The policy's rule {rule.id}", rule.when, error, bindings)
+            return replace(errs, notes=tuple(notes))
+        if rule.level == "advisory":
+            message = rule.message or f"The policy's rule {rule.id} advises against this call."
+            notes.append(Note(rule.id, message, _why(rule, bindings)))
+            continue
+        decided = _decide(policy, rule, request, bindings)
+        return replace(_within_limits(policy, request, decided), notes=tuple(notes))
     return Verdict(
         "deny",
         NO_RULE,
         f"No rule of the policy speaks of this call of {request.tool}, so it is refused. Ask an admin for a rule.",
         "",
         policy.number,
+        notes=tuple(notes),
     )
 
 
@@ -173,7 +196,8 @@ def same_or_looser(old: Verdict, new: Verdict) -> bool:
 def _failed_check(policy: Policy, request: Request, bindings: Bindings) -> Verdict | None:
     for check in request.contract.checks:
         try:
-            if evaluate_bool(compile_bool(check.when, CHECK_NAMES), bindings):
+            # Admission let it name args, state and principal only; over the same names as rules, values are shared.
+            if evaluate_bool(compile_bool(check.when, POLICY_NAMES), bindings):
                 continue
         except CelError as error:
             return _errs(policy, f"check:{check.id}", f"The tool's check {check.id}", check.when, error, bindings)
@@ -183,7 +207,7 @@ def _failed_check(policy: Policy, request: Request, bindings: Bindings) -> Verdi
             check.message,
             f"check:{check.id}",
             policy.number,
-            failed_parts(check.when, CHECK_NAMES, bindings),
+            failed_parts(check.when, POLICY_NAMES, bindings),
         )
     return None
 
@@ -195,12 +219,68 @@ def _errs(policy: Policy, rule_id: str, what: str, when: str, error: CelError, b
         f"{what} could not be judged ({error.problem}), so the call is refused. Tell an admin.",
         rule_id,
         policy.number,
-        failed_parts(when, CHECK_NAMES, bindings),
+        failed_parts(when, POLICY_NAMES, bindings),
     )
+
+
+def _frozen(policy: Policy, request: Request) -> Verdict | None:
+    found = frozen(policy.freezes, request.contract, request.now)
+    if found is None:
+        return None
+    named = f"freeze:{found.freeze.id}"
+    if found.problem:
+        return _unjudged(policy, named, f"The policy's freeze {found.freeze.id}", found.problem)
+    message = found.freeze.message or (
+        f"{request.tool} is frozen ({found.freeze.id}): {found.matched[0].text}. Ask again after that."
+    )
+    return Verdict("deny", FROZEN, message, named, policy.number, found.matched)
+
+
+def _within_limits(policy: Policy, request: Request, decided: Verdict) -> Verdict:
+    """The stricter of the rule's verdict and of the limits that the call would pass; where both ask, all are asked."""
+    if decided.effect == "deny":
+        return decided
+    over = list(passed(policy.limits, request.contract, request.arguments, request.exposure))
+    for found in sorted(over, key=lambda found: found.limit.over == "ask" and not found.problem):
+        limit, named = found.limit, f"limit:{found.limit.id}"
+        if found.problem:
+            return _unjudged(policy, named, f"The policy's limit {limit.id}", found.problem)
+        words = "; ".join(match.text for match in found.matched)
+        if limit.over == "deny":
+            message = limit.message or f"The policy's limit {limit.id} refuses this call: {words}."
+            return Verdict("deny", OVER_LIMIT, message, named, policy.number, found.matched)
+        message = limit.message or f"The policy's limit {limit.id} holds this call: {words}."
+        if decided.effect == "allow":
+            matched = (*decided.matched, *found.matched)
+            expires = request.contract.expires_in_s
+            decided = Verdict("ask", HELD, message, named, policy.number, matched, limit.approvers, expires)
+        else:
+            decided = replace(
+                decided,
+                message=f"{decided.message} {message}",
+                matched=(*decided.matched, *found.matched),
+                approvers=all_of(decided.approvers, limit.approvers),
+            )
+    return decided
+
+
+def all_of(some: tuple[Approver, ...], others: tuple[Approver, ...]) -> tuple[Approver, ...]:
+    """Everybody of both, of each group the larger number."""
+    counts = {approver.group: approver.count for approver in some}
+    for approver in others:
+        counts[approver.group] = max(approver.count, counts.get(approver.group, 0))
+    return tuple(Approver(group, count) for group, count in counts.items())
+
+
+def _unjudged(policy: Policy, rule_id: str, what: str, problem: str) -> Verdict:
+    message = f"{what} could not be judged ({problem}), so the call is refused. Tell an admin."
+    return Verdict("deny", POLICY_ERROR, message, rule_id, policy.number)
 
 
 def _decide(policy: Policy, rule: Rule, request: Request, bindings: Bindings) -> Verdict:
     matched = _why(rule, bindings)
+    if rule.effect == "deny" and rule.level == "overridable":
+        return _overridable(policy, rule, request, matched)
     if rule.effect == "deny":
         message = rule.message or f"The policy's rule {rule.id} refuses this call."
         return Verdict("deny", DENIED, message, rule.id, policy.number, matched)
@@ -231,7 +311,15 @@ def _decide(policy: Policy, rule: Rule, request: Request, bindings: Bindings) ->
     return Verdict("ask", HELD, message, rule.id, policy.number, matched, approvers, expires, terms=terms)
 
 
+def _overridable(policy: Policy, rule: Rule, request: Request, matched: tuple[Match, ...]) -> Verdict:
+    """Refused unless the people named override it; whoever does says why."""
+    message = rule.message or f"The policy's rule {rule.id} refuses this call unless people override it."
+    expires = request.contract.expires_in_s if rule.expires_in_s is None else rule.expires_in_s
+    terms = replace(rule.terms, reason_to_approve=True)
+    return Verdict("ask", HELD, message, rule.id, policy.number, matched, rule.approvers, expires, terms=terms)
+
+
 def _why(rule: Rule, bindings: Bindings) -> tuple[Match, ...]:
     if not rule.when:
         return (Match("", "every call of any tool" if rule.tool == "*" else f"every call of {rule.tool}", ()),)
-    return matched_parts(rule.when, CHECK_NAMES, bindings)
+    return matched_parts(rule.when, POLICY_NAMES, bindings)

@@ -11,10 +11,11 @@ from typing import Any, Literal
 
 import jsonschema_rs
 
-from approvals.core.admission import CHECK_NAMES, Names
+from approvals.core.admission import Names
 from approvals.core.cel import CelError, Program, compile_bool
 from approvals.core.contract_types import Contract, Finding
 from approvals.core.policy_cases import Case, case_findings, cases_of
+from approvals.core.policy_names import POLICY_NAMES
 from approvals.core.policy_types import Effect as Effect
 from approvals.core.policy_types import Freeze, Level, Limit, approvers_of, freeze_of, limit_of, moment
 from approvals.core.schemas import load
@@ -135,7 +136,7 @@ def _rule(rule: dict[str, Any]) -> Rule:
         tool=rule["tool"],
         effect=rule["effect"],
         when=when,
-        program=compile_bool(when, CHECK_NAMES) if when else None,
+        program=compile_bool(when, POLICY_NAMES) if when else None,
         message=rule.get("message", ""),
         approvers=approvers_of(rule),
         expires_in_s=rule.get("expires_in_s"),
@@ -254,7 +255,7 @@ def _rule_findings(rule: dict[str, Any], place: str, lines: Mapping[str, int]) -
         yield from _named_twice([one["group"] for one in tier["approvers"]], f"{place}/tiers/{at}", lines)
     if "when" in rule:
         try:
-            compile_bool(rule["when"], CHECK_NAMES)
+            compile_bool(rule["when"], POLICY_NAMES)
         except CelError as error:
             message = f"The condition of {rule['id']} cannot be used: {error.problem}."
             yield _finding(f"{place}/when", "EXPRESSION", message, lines)
@@ -292,7 +293,7 @@ def catalogue_findings(
         if rule.tool != "*" and contract is None:
             found.append(Finding(f"{place}/tool", "TOOL_UNKNOWN", f"There is no tool {rule.tool} in the catalogue."))
         if contract is not None and rule.when:
-            found.extend(Names(contract).condition(rule.when, f"{place}/when", CHECK_NAMES))
+            found.extend(Names(contract).condition(rule.when, f"{place}/when", POLICY_NAMES))
         if contract is not None and rule.tiers and not contract.money:
             message = f"{rule.tool} moves no money, so the last tier decides every call of it."
             found.append(Finding(f"{place}/tiers", "TIERS_WITHOUT_MONEY", message))

@@ -5,7 +5,7 @@ Both must hold, so requirements only ever grow: stricter rules apply at once, lo
 
 from datetime import datetime, timedelta
 
-from approvals.core.policy import Approver, Verdict
+from approvals.core.policy import Verdict, all_of
 from approvals.core.terms import both_terms
 
 
@@ -20,9 +20,6 @@ def both_hold(asked: Verdict, today: Verdict) -> Verdict:
         raise ValueError("a next round is for a call that was held and is not denied")
     if today.effect == "allow":
         return asked
-    counts = {approver.group: approver.count for approver in asked.approvers}
-    for approver in today.approvers:
-        counts[approver.group] = max(approver.count, counts.get(approver.group, 0))
     return Verdict(
         effect="ask",
         code=today.code,
@@ -30,9 +27,10 @@ def both_hold(asked: Verdict, today: Verdict) -> Verdict:
         rule_id=today.rule_id,
         policy_number=today.policy_number,
         matched=today.matched,
-        approvers=tuple(Approver(group, count) for group, count in counts.items()),
+        approvers=all_of(asked.approvers, today.approvers),
         expires_in_s=min(asked.expires_in_s, today.expires_in_s),
         terms=both_terms(asked.terms, today.terms),
+        notes=today.notes,
     )
 
 

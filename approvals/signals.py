@@ -33,3 +33,15 @@ def announce(proposal: Changed) -> None:
         "version": proposal.version,
     }
     transaction.on_commit(partial(proposal_changed.send_robust, sender=None, **hint), robust=True)
+
+
+policy_published = Signal()
+"""Sent with `tenant_id` after a version of its policy was committed: what waits has to be judged again. A hint."""
+replay_waits = Signal()
+"""Sent with `replay_id` after somebody asked for a replay; a hint. With `here=True` the caller asks that it be done in
+its own process now, and a receiver that did it answers True."""
+
+
+def announce_policy(tenant_id: UUID) -> None:
+    """Send `policy_published` once the current transaction has committed."""
+    transaction.on_commit(partial(policy_published.send_robust, sender=None, tenant_id=tenant_id), robust=True)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.dispatch import receiver
 
-from approvals.signals import proposal_changed
+from approvals.signals import policy_published, proposal_changed
 from runs.live import hints
 from runs.signals import run_advanced, work_waits
 
@@ -37,3 +37,9 @@ def proposal_has_changed(*, tenant_id: UUID, proposal_id: UUID, version: int, ru
     hints.wake(run_id)
     hints.publish("proposal", tenant_id, proposal_id, version)
     hints.publish("inbox", tenant_id, tenant_id, version)
+
+
+@receiver(policy_published)
+def policy_was_published(*, tenant_id: UUID, **_: Any) -> None:
+    """A new version is in force: what waits is judged by it."""
+    hints.task("runs.tasks.judge_open", tenant_id)

@@ -23,6 +23,7 @@ from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.bound import Altered, Bound, read_bound
 from approvals.selectors.deciders import counted_votes, requires_of
 from approvals.services.judge import call_judge
+from approvals.services.published import policy_changed
 from approvals.store import rounds
 from approvals.store.epochs import CurrentEpoch, elsewhere, now_and_epoch
 from approvals.store.rounds import Because
@@ -207,11 +208,7 @@ class _Check:
         if snapshot_hash(snapshot_bytes(state)) != self.proposal.snapshot_hash:
             return rounds.STATE_CHANGED
         if not same_or_looser(bound.requirement, today):
-            return Because(
-                code="POLICY_CHANGED",
-                message=f"The policy asks for more since it was approved (rule {today.rule_id}, "
-                f"version {today.policy_number}), so it is asked anew.",
-            )
+            return policy_changed(bound.requirement, today)
         counted, uncounted = counted_votes(self.proposal, votes)
         if tally(requires_of(self.proposal), counted).outcome != "granted":
             names = ", ".join(uncounted) or "Somebody"

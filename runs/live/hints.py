@@ -5,7 +5,8 @@ tens of seconds with it frozen. So whoever has something to say puts it into a b
 thread a process sends. A full queue drops. What a lost hint missed is found by the sweep (work) and by the re-read
 every few seconds (live pages, long-polls).
 
-Two kinds of message leave here: the Celery task `runs.tasks.wake` with a run's id, and the channel-layer message
+Two kinds of message leave here: a Celery task of `runs.tasks` (`wake` with a run's id, others with the id of what they
+are about), and the channel-layer message
 `{"type": "hint", "kind", "tenant", "id", "seq"}` to the group `hub`, which each web process has joined once for all its
 pages and long-polls. They carry ids and numbers only: the receiver reads rows, with its own rights (data rule 6).
 """
@@ -24,7 +25,7 @@ from channels.layers import get_channel_layer
 log = logging.getLogger(__name__)
 
 type Kind = Literal["run", "proposal", "call", "inbox"]
-type _Item = tuple[Literal["wake"], str] | tuple[Literal["live"], tuple[str, str, str], int]
+type _Item = tuple[Literal["task"], tuple[str, str]] | tuple[Literal["live"], tuple[str, str, str], int]
 
 HUB_GROUP = "hub"
 WAKE_TASK = "runs.tasks.wake"
@@ -54,7 +55,11 @@ class Hints:
 
     def wake(self, run_id: object) -> bool:
         """Tell a worker that this run has work. False when the hint was dropped or the broker does not answer."""
-        return self._put(("wake", str(run_id))) and self.healthy()
+        return self.task(WAKE_TASK, run_id)
+
+    def task(self, name: str, about: object) -> bool:
+        """Tell a worker to run this task on the row with that id. False as above."""
+        return self._put(("task", (name, str(about)))) and self.healthy()
 
     def publish(self, kind: Kind, tenant_id: object, row_id: object, seq: int) -> bool:
         """Tell who watches that a row has reached `seq`. False as above."""
@@ -114,14 +119,14 @@ class Hints:
         if self._failed_at is not None and time.monotonic() - self._failed_at < REST_SECONDS:
             return
         # Ten events of one run are one message: the receiver reads everything behind its own number anyway.
-        wakes = dict.fromkeys(item[1] for item in batch if item[0] == "wake")
+        tasks = dict.fromkeys(item[1] for item in batch if item[0] == "task")
         lives: dict[tuple[str, str, str], int] = {}
         for item in batch:
             if item[0] == "live":
                 lives[item[1]] = max(item[2], lives.get(item[1], 0))
-        for run_id in wakes:
+        for name, about in tasks:
             self._busy_since = time.monotonic()
-            self._send_wake(run_id)
+            self._send_task_twice(name, about)
         for (kind, tenant_id, row_id), seq in lives.items():
             self._busy_since = time.monotonic()
             message = {"type": "hint", "kind": kind, "tenant": tenant_id, "id": row_id, "seq": seq}
@@ -130,15 +135,15 @@ class Hints:
             self._failed_at = None
             log.info("Hints get through again.")
 
-    def _send_wake(self, run_id: str) -> None:
+    def _send_task_twice(self, name: str, about: str) -> None:
         try:
-            self._send_task(run_id)
+            self._send_task(name, about)
         except Exception:
             # A connection kept over a restart of the broker fails at its first use and says nothing about the broker.
             self._drop_connection()
-            self._send_task(run_id)
+            self._send_task(name, about)
 
-    def _send_task(self, run_id: str) -> None:
+    def _send_task(self, name: str, about: str) -> None:
         app: Celery = self._app or current_app._get_current_object()
         if self._producer is None:
             # Of our own, not from Celery's pool: with these limits, and thrown away after a failure.
@@ -150,7 +155,7 @@ class Hints:
             }
             connection = app.connection_for_write(transport_options=options)
             self._producer = app.amqp.Producer(connection, auto_declare=False)
-        app.send_task(WAKE_TASK, args=[run_id], producer=self._producer, retry=False, ignore_result=True)
+        app.send_task(name, args=[about], producer=self._producer, retry=False, ignore_result=True)
 
     def _fail(self, error: Exception) -> None:
         if self._failed_at is None:
@@ -183,6 +188,7 @@ _hints = Hints()
 # A forked child has the parent's queue and no thread to empty it.
 os.register_at_fork(after_in_child=_hints._reset)
 wake = _hints.wake
+task = _hints.task
 publish = _hints.publish
 healthy = _hints.healthy
 drained = _hints.drained

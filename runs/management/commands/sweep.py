@@ -20,6 +20,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
 from approvals.services.proposal import proposal_expire_due
+from approvals.services.published import open_judge, open_tenants
 from audit.services.heartbeat import heartbeat_record
 from audit.services.months import audit_months_prepare
 from audit.services.record import audit_pay_owed
@@ -92,6 +93,7 @@ class Sweep:
             Chore("take up decisions", 0, self._decided),
             Chore("find work that waits", 0, self._ready),
             Chore("refresh what people look at", 0, self._wishes),
+            Chore("carry a new policy to what waits", 0, self._published),
             Chore("tell calls that are held back of their approval's end", 2, sweep_held_back),
             Chore("pay owed audit entries", 5, audit_pay_owed),
             Chore("prepare the audit log's months", 3600, lambda: audit_months_prepare(actor=sweep_actor())),
@@ -121,6 +123,10 @@ class Sweep:
     def _wishes(self) -> None:
         for wish in sweep_wishes():
             self._begin(wish.proposal_id, partial(sweep_refresh, wish=wish))
+
+    def _published(self) -> None:
+        for tenant_id in open_tenants():
+            self._begin(tenant_id, partial(open_judge, tenant_id=tenant_id))
 
     def _begin(self, what: UUID, do: Callable[[], object]) -> bool:
         """In a thread; True if one is at it. Not if all are busy: what is not done now is found again in a second."""

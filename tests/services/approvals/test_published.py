@@ -1,0 +1,205 @@
+"""approvals/services/published.py: what a new version of the policy means for what waits (A5, S19)."""
+
+from uuid import UUID
+
+import pytest
+from django.db import transaction
+
+from access.services import agents
+from approvals.models import PolicyReach, Proposal
+from approvals.selectors.proposals import proposal_detail
+from approvals.services.permit import Redeemed, Refused
+from approvals.services.published import open_judge, open_tenants, proposal_judge_published
+from approvals.store.reach import reach_of
+from audit.core.refusal import Conflict
+from audit.selectors.entries import entries_for_object
+from tests.support.approvals import ALLOWING, DENYING, POLICY, asking
+
+TWO = asking(("finance", 2))
+UNRELATED = POLICY.replace("id: read-orders, tool: get_order", "id: read-all-orders, tool: get_order")
+
+
+def carry(acme, **options):
+    """Until nothing is left to judge."""
+    while open_judge(tenant_id=UUID(acme.tenant.id), **options):
+        pass
+
+
+def row(held):
+    return Proposal.objects.get(pk=held.id)
+
+
+def whole(held):
+    return Proposal.objects.filter(pk=held.id).values().get()
+
+
+def test_a_stricter_version_voids_the_votes_and_the_page_says_what_changed(acme):
+    acme.publish(asking(("finance", 1), ("leads", 1)))
+    held = acme.hold()
+    acme.decide(held)
+    acme.publish(asking(("finance", 2), ("leads", 1)))
+    carry(acme)
+    shown = proposal_detail(acme.mara.actor, held.id)
+    assert (shown.status, shown.round) == ("pending", 2)
+    assert [(vote.round, vote.counts) for vote in shown.people.votes] == [(1, False)]
+    assert shown.content.held.opened_because == (
+        "Policy 3 asks 2 of finance and 1 of leads, 2 asked 1 of finance and 1 of leads (rule refund)"
+    )
+    entry = entries_for_object(acme.tenant.id, "proposal", str(held.id))[-1]
+    assert (entry.action, entry.detail["code"], entry.detail["policy"]) == ("proposal.asked_again", "POLICY_CHANGED", 3)
+
+
+def test_less_time_is_stricter_and_said_so(acme):
+    held = acme.hold(expires_in_s=900)
+    acme.publish(asking(("finance", 1), expires_in_s=600))
+    carry(acme)
+    found = row(held)
+    assert (found.round, found.why["opened_because"]["message"]) == (
+        2, "Policy 2 gives 10 minutes to decide, 1 gave 15 minutes (rule refund)",
+    )  # fmt: skip
+    assert (found.expires_at - found.created_at).total_seconds() == 600
+
+
+def test_a_granted_call_that_was_not_executed_is_asked_anew_and_its_permit_is_void(acme):
+    held = acme.hold()
+    acme.decide(held)
+    acme.publish(TWO)
+    carry(acme)
+    assert (row(held).status, row(held).round) == ("pending", 2)
+    refused = acme.redeem(held)
+    assert isinstance(refused, Refused)
+    assert refused.code == "ASKED_AGAIN"
+
+
+def test_what_the_new_version_denies_is_refused_in_its_words(acme):
+    pending, granted = acme.hold(), acme.hold(5000)
+    acme.decide(granted)
+    acme.publish(DENYING)
+    carry(acme)
+    for held in (pending, granted):
+        assert row(held).status == "refused"
+        assert row(held).outcome_detail["message"] == ("Policy 2 refuses this call (rule stop): Refunds are stopped.")
+    assert Proposal.objects.get(pk=granted.id).permits.get().status == "void"
+
+
+def test_a_policy_without_a_rule_for_it_refuses_what_waits(acme):
+    held = acme.hold()
+    acme.publish("version: 1\nrules:\n  - {id: read-orders, tool: get_order, effect: allow}\n")
+    carry(acme)
+    assert (row(held).status, row(held).outcome_detail["code"]) == ("refused", "NO_RULE")
+
+
+@pytest.mark.parametrize("source", [ALLOWING, asking(("finance", 1), expires_in_s=3600), UNRELATED])
+def test_a_loosening_and_an_unrelated_edit_touch_nothing_of_what_waits(acme, source):
+    acme.publish(asking(("finance", 1)))
+    waiting, granted = acme.hold(), acme.hold(5000)
+    acme.decide(granted)
+    before = [whole(waiting), whole(granted)]
+    acme.publish(source)
+    carry(acme)
+    assert [whole(waiting), whole(granted)] == before
+    assert isinstance(acme.redeem(granted), Redeemed)
+
+
+def test_an_agent_without_its_rights_is_no_consequence_of_the_policy_and_is_left_to_the_dispatch(acme):
+    held = acme.hold()
+    acme.decide(held)
+    agents.agent_deactivate(actor=acme.tenant.admin.actor, agent_id=UUID(acme.agent.id))
+    before = whole(held)
+    acme.publish(TWO)
+    carry(acme)
+    assert whole(held) == before
+    assert isinstance(acme.redeem(held), Refused)
+
+
+def test_a_version_that_is_published_while_others_are_judged_is_judged_from_the_start(acme):
+    many = [acme.hold(1000 + number) for number in range(5)]
+    acme.publish(TWO)
+    assert open_judge(tenant_id=UUID(acme.tenant.id), limit=2)
+    assert open_judge(tenant_id=UUID(acme.tenant.id), limit=2)
+    acme.publish(asking(("finance", 2), ("leads", 1)))
+    carry(acme, limit=2)
+    assert {(row(held).policy_number, len(row(held).requires)) for held in many} == {(3, 2)}
+    reach = PolicyReach.objects.get(tenant_id=acme.tenant.id)
+    assert (reach.number, reach.done, reach.judged, reach.asked_anew) == (3, True, 5, 5)
+
+
+def test_the_sweep_finds_what_a_lost_hint_missed(acme):
+    held = acme.hold()
+    acme.publish(TWO)
+    assert UUID(acme.tenant.id) in open_tenants()
+    carry(acme)
+    assert UUID(acme.tenant.id) not in open_tenants()
+    assert row(held).round == 2
+    assert open_judge(tenant_id=UUID(acme.tenant.id)) is False
+
+
+def test_a_row_that_is_damaged_hides_none_behind_it(acme_committed, owner_sql):
+    from tests.support.approvals import edit_as_owner
+
+    acme = acme_committed
+    damaged, sound = acme.hold(), acme.hold(5000)
+    edit_as_owner(owner_sql, "approvals_proposal", "canonical = '\\x00'", f"id = '{damaged.id}'")
+    acme.publish(TWO)
+    carry(acme)
+    assert (row(damaged).round, row(sound).round) == (1, 2)
+    assert PolicyReach.objects.get(tenant_id=acme.tenant.id).failed == 1
+    assert reach_of(acme.tenant.id) is None
+
+
+def test_an_approval_before_its_turn_does_not_grant_under_the_looser_rule(acme):
+    """Nothing has been judged again yet, and the person's page is the one of the old round."""
+    held = acme.hold()
+    acme.publish(TWO)
+    with pytest.raises(Conflict, match="asks 2 of finance") as refused:
+        acme.decide(held, round=1)
+    assert refused.value.code == "ROUND_CHANGED"
+    assert (row(held).status, row(held).round) == ("pending", 2)
+    assert not row(held).decisions.exists()
+
+
+def test_an_approval_of_what_is_denied_now_grants_nothing(acme):
+    held = acme.hold()
+    acme.publish(DENYING)
+    with pytest.raises(Conflict) as refused:
+        acme.decide(held, round=1)
+    assert (refused.value.code, row(held).status) == ("CLOSED", "refused")
+
+
+def test_an_approval_that_names_no_round_is_for_the_one_that_was_open_and_counts_in_no_other(acme):
+    held = acme.hold()
+    acme.publish(asking(("leads", 1)))
+    with pytest.raises(Conflict) as refused:
+        acme.decide(held)
+    assert refused.value.code == "ROUND_CHANGED"
+    assert (row(held).status, row(held).round, row(held).decisions.count()) == ("pending", 2, 0)
+
+
+def test_a_rejection_before_its_turn_stands(acme):
+    held = acme.hold()
+    acme.publish(TWO)
+    acme.decide(held, "reject")
+    carry(acme)
+    assert (row(held).status, row(held).round) == ("rejected", 1)
+
+
+def test_an_approval_after_an_unrelated_edit_grants_in_the_round_that_is_open(acme):
+    held = acme.hold()
+    acme.publish(UNRELATED)
+    assert acme.decide(held, round=1).status == "granted"
+
+
+def test_judging_twice_asks_once(acme):
+    held = acme.hold()
+    acme.publish(TWO)
+    assert proposal_judge_published(proposal_id=held.id) == "asked_anew"
+    assert proposal_judge_published(proposal_id=held.id) == "same"
+    assert row(held).round == 2
+
+
+def test_the_version_and_the_mark_are_published_together_or_not_at_all(acme):
+    with pytest.raises(RuntimeError), transaction.atomic():
+        acme.publish(TWO)
+        raise RuntimeError
+    found = PolicyReach.objects.get(tenant_id=acme.tenant.id)
+    assert found.number == 1

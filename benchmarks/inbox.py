@@ -145,7 +145,7 @@ def readings(filled: Any) -> dict[str, tuple[Callable[[], Any], float]]:
     from approvals.services.resolution import resolutions_open
     from approvals.store.rows import overdue
     from approvals.web.narrow import asked_for
-    from approvals.web.strips import ListHas, inbox_changed
+    from approvals.web.news import ListHas, inbox_changed
     from runs.selectors import watch as runs
     from runs.store import claims, stops
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -120,6 +120,18 @@ def decider_facts(*, tenant_id: str | UUID, user_id: str | UUID) -> DeciderFacts
     )
 
 
+def deciders_facts(*, tenant_id: str | UUID, user_ids: Collection[str]) -> Mapping[str, DeciderFacts]:
+    """`decider_facts` of many in one query, by user id; whoever never belonged to the organisation is left out."""
+    with connection.cursor() as cursor:
+        cursor.execute(MEMBERS, {"tenant": _uuid(tenant_id), "users": [_uuid(user_id) for user_id in user_ids]})
+        return {
+            str(user): DeciderFacts(
+                user_id=str(user), name=name, active=active, roles=frozenset(roles), groups=frozenset(groups)
+            )
+            for user, name, active, roles, groups in cursor.fetchall()
+        }
+
+
 def requester_facts(
     *,
     tenant_id: str | UUID,
@@ -213,6 +225,15 @@ SELECT m.user_id, u.name, m.tenant_id, m.is_active AND u.is_active, m.roles,
  WHERE m.user_id = %(user)s AND m.tenant_id = COALESCE(%(tenant)s, m.tenant_id)
    AND (m.is_active AND u.is_active OR NOT %(active)s)
  ORDER BY m.created_at, m.id LIMIT 1
+"""
+
+
+MEMBERS = """
+SELECT m.user_id, u.name, m.is_active AND u.is_active, m.roles,
+       ARRAY(SELECT g.slug FROM access_groupmember place JOIN access_group g ON g.id = place.group_id
+              WHERE place.membership_id = m.id)
+  FROM access_membership m JOIN access_user u ON u.id = m.user_id
+ WHERE m.tenant_id = %(tenant)s AND m.user_id = ANY(%(users)s)
 """
 
 

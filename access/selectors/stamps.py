@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from django.db import connection
 
 STAMPS = """
-SELECT asked.key, md5(ROW(
+SELECT asked.place, md5(ROW(
          s.session_data, u.password, u.is_active, u.name, u.time_zone, u.theme, m.is_active, m.roles,
          ARRAY(SELECT g.slug FROM access_groupmember place JOIN access_group g ON g.id = place.group_id
                 WHERE place.membership_id = m.id ORDER BY g.slug))::text)
-  FROM unnest(%s::text[], %s::uuid[], %s::uuid[]) AS asked (key, user_id, tenant_id)
+  FROM unnest(%s::text[], %s::uuid[], %s::uuid[]) WITH ORDINALITY AS asked (key, user_id, tenant_id, place)
   JOIN django_session s ON s.session_key = asked.key AND s.expire_date > clearance_now()
   JOIN access_user u ON u.id = asked.user_id
   JOIN access_membership m ON m.user_id = u.id AND m.tenant_id = asked.tenant_id
@@ -26,19 +26,20 @@ class Sitting:
     tenant_id: str
 
 
-def stamps_of(sittings: Collection[Sitting]) -> Mapping[str, str]:
-    """By session key a stamp that is another one whenever `person_of_key` may give another answer: the session's own
-    data, the password, whether account and membership are active, roles, groups, name, zone and theme. A session that
-    has ended has none."""
+def stamps_of(sittings: Collection[Sitting]) -> Mapping[Sitting, str]:
+    """A stamp that is another one whenever `person_of_key` may give another answer: the session's own data, the
+    password, whether account and membership are active, roles, groups, name, zone and theme. A session that has ended
+    has none."""
     if not sittings:
         return {}
+    asked = list(sittings)
     with connection.cursor() as cursor:
         cursor.execute(
             STAMPS,
             [
-                [sitting.session_key for sitting in sittings],
-                [sitting.user_id for sitting in sittings],
-                [sitting.tenant_id for sitting in sittings],
+                [sitting.session_key for sitting in asked],
+                [sitting.user_id for sitting in asked],
+                [sitting.tenant_id for sitting in asked],
             ],
         )
-        return dict(cursor.fetchall())
+        return {asked[place - 1]: stamp for place, stamp in cursor.fetchall()}

@@ -7,6 +7,7 @@ from approvals.core.eligibility import REVIEWER, Asked, Decider, Eligibility, Vo
 from approvals.core.policy import Approver
 from approvals.core.terms import NO_TERMS, Terms, terms_from
 from approvals.models import Decision, Proposal
+from approvals.selectors.revisions import editors_of
 from audit.core.actor import Actor
 
 
@@ -80,7 +81,7 @@ def counted_votes(proposal: Proposal, decisions: Sequence[Decision]) -> tuple[li
 def people_who_can_decide(proposal: Proposal) -> dict[str, frozenset[str]]:
     """Active reviewers of the groups asked (user id to groups), without those whose own call it is (A9)."""
     asked = _asked(proposal)
-    barred = {asked.acting_for_id, asked.token_owner_id, asked.requester_id}
+    barred = {asked.acting_for_id, asked.token_owner_id, asked.requester_id} | asked.editor_ids
     people: dict[str, frozenset[str]] = {}
     for approver in asked.requires:
         for user_id, _ in group_members(proposal.tenant_id, approver.group, role=REVIEWER):
@@ -96,6 +97,7 @@ def _asked(proposal: Proposal) -> Asked:
         requester_id=prepared_by_of(proposal).get("id", ""),
         acting_for_id=str(proposal.acting_user_id or ""),
         token_owner_id=str(proposal.agent_owner_id or ""),
+        editor_ids=editors_of(proposal),
     )
 
 

@@ -5,26 +5,20 @@ escapes (S12); nothing of it may be rendered as markup.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from approvals.core.digest import parse_snapshot
-from approvals.core.eligibility import can_be_met, tally
+from approvals.core.eligibility import Eligibility
 from approvals.core.policy import Match
 from approvals.core.present import CompareRow, Piece, Row, argument_rows, compare_rows, sentence, visible
 from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.bound import Bound, read_bound
-from approvals.selectors.deciders import (
-    counted_votes,
-    eligibility_of,
-    needs_words,
-    people_who_can_decide,
-    prepared_by_of,
-    requires_of,
-)
-from approvals.selectors.standing import Same, same_as
+from approvals.selectors.deciders import eligibility_of, needs_words, prepared_by_of, requires_of
+from approvals.selectors.people import People, Stance, people_of, stance_of
+from approvals.selectors.standing import Same, same_as, taken_back_by
 from audit.core.actor import Actor
 from audit.core.canonical import short_digest
 from audit.core.jsondoor import Json
@@ -94,38 +88,6 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VoteRow:
-    """One decision. `counts` is false for an earlier round's, and for an approval by somebody who may not any more."""
-
-    round: int
-    reviewer_id: UUID
-    name: str
-    verdict: str
-    reason: tuple[Piece, ...]
-    at: datetime
-    counts: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class People:
-    """Who must decide and who has (8). `words` is the quorum in words; `left` how many approvals are missing in all.
-
-    `may_decide` is for the actor that looks; `reason` says in words why, or why not. `nobody`: the groups hold too few
-    people who may decide (S8). `approve_does` is what an approval by this actor would do: "runs now", or
-    "1 of 2, nothing runs yet".
-    """
-
-    needs: str
-    words: str
-    left: int
-    votes: tuple[VoteRow, ...]
-    may_decide: bool
-    reason: str
-    nobody: bool
-    approve_does: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Afterwards:
     """What became of it (10): the permit's status ("" if none, ready, redeemed, void) and what runs told of the call.
 
@@ -183,8 +145,38 @@ class Detail:
     restored_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """A proposal read for whoever may see it: `detail` as it is for nobody in particular, and what else it takes to say
+    how somebody stands to it."""
+
+    detail: Detail
+    proposal: Any
+    current: Sequence[Decision]
+    permit: Permit | None
+
+
 def detail_of(actor: Actor, proposal: Any) -> Detail:
     """The detail of a row that carries `standing`, `same` and `read_at` (see selectors/proposals.py)."""
+    whole = whole_of(proposal)
+    return detail_for(whole, stance_in(whole, actor, eligibility_of(actor, proposal)))
+
+
+def detail_for(whole: Whole, stance: Stance) -> Detail:
+    """The detail for everybody who stands to it like that."""
+    people = replace(whole.detail.people, may_decide=stance.may_decide, reason=stance.reason)
+    return replace(whole.detail, people=people, may_revoke=stance.may_revoke)
+
+
+def stance_in(whole: Whole, actor: Actor, allowed: Eligibility) -> Stance:
+    """How the actor stands to it, who is as `allowed` as that."""
+    return stance_of(
+        actor, whole.proposal, whole.current, whole.permit, tampered=bool(whole.detail.tampered), allowed=allowed
+    )
+
+
+def whole_of(proposal: Any) -> Whole:
+    """The same row, read for all who may see it."""
     decisions = list(Decision.objects.filter(proposal=proposal).order_by("at", "id"))
     current = [decision for decision in decisions if decision.round == proposal.round]
     permit = Permit.objects.filter(proposal=proposal, round=proposal.round).first()
@@ -194,7 +186,7 @@ def detail_of(actor: Actor, proposal: Any) -> Detail:
         content = _content(proposal, read_bound(proposal, decisions=current, permit=permit))
     except Refusal as refusal:
         tampered = refusal.message
-    return Detail(
+    detail = Detail(
         id=proposal.pk,
         version=proposal.version,
         round=proposal.round,
@@ -221,7 +213,7 @@ def detail_of(actor: Actor, proposal: Any) -> Detail:
         hidden_characters=proposal.hidden_characters,
         same=same_as(proposal.same, proposal.read_at),
         content=content,
-        people=_people(actor, proposal, decisions, current, bool(tampered)),
+        people=people_of(proposal, decisions, current),
         afterwards=Afterwards(
             permit=permit.status if permit else "",
             granted_at=permit.granted_at if permit else None,
@@ -230,21 +222,15 @@ def detail_of(actor: Actor, proposal: Any) -> Detail:
             at=proposal.outcome_at,
             detail=proposal.outcome_detail,
         ),
-        may_revoke=_may_revoke(actor, proposal, current, permit),
+        may_revoke=False,
         restored_at=_if_older(proposal),
     )
+    return Whole(detail=detail, proposal=proposal, current=current, permit=permit)
 
 
 def _if_older(proposal: Any) -> datetime | None:
     restored: datetime | None = proposal.restored_at
     return restored if restored is not None and proposal.created_at < restored else None
-
-
-def _may_revoke(actor: Actor, proposal: Any, current: Sequence[Decision], permit: Permit | None) -> bool:
-    """Whether to offer taking the approval back; the service judges again."""
-    if proposal.standing != "granted" or permit is None or permit.status != "ready" or actor.kind != "person":
-        return False
-    return actor.has_role("operator", "admin") or any(str(vote.reviewer_id) == actor.id for vote in current)
 
 
 def _content(proposal: Proposal, bound: Bound) -> Content:
@@ -325,49 +311,6 @@ def _held(proposal: Proposal, bound: Bound) -> Held:
     )
 
 
-def _people(
-    actor: Actor, proposal: Any, decisions: Sequence[Decision], current: Sequence[Decision], tampered: bool
-) -> People:
-    requires = requires_of(proposal)
-    counted, _ = counted_votes(proposal, current)
-    counting = {vote.person_id for vote in counted}
-    stand = tally(requires, counted)
-    allowed = eligibility_of(actor, proposal)
-    mine = next((vote for vote in current if str(vote.reviewer_id) == actor.id), None)
-    waiting = proposal.standing == "pending"
-    if tampered:
-        may, reason = False, "Nobody decides on it: the stored proposal is not the one that was made."
-    elif not waiting:
-        may, reason = False, "There is nothing left to decide."
-    elif mine is not None:
-        may, reason = False, f"You {'approved' if mine.verdict == 'approve' else 'rejected'} it; one verdict a round."
-    else:
-        may, reason = allowed.ok, allowed.reason
-    wanted = sum(approver.count for approver in requires)
-    left = sum(approver.count for approver in stand.missing)
-    return People(
-        needs=needs_words(requires),
-        words=stand.words,
-        left=left,
-        votes=tuple(
-            VoteRow(
-                round=vote.round,
-                reviewer_id=vote.reviewer_id,
-                name=vote.reviewer_name,
-                verdict=vote.verdict,
-                reason=tuple(visible(vote.reason)),
-                at=vote.at,
-                counts=vote.round == proposal.round and str(vote.reviewer_id) in counting,
-            )
-            for vote in decisions
-        ),
-        may_decide=may,
-        reason=reason,
-        nobody=waiting and not can_be_met(requires, people_who_can_decide(proposal)),
-        approve_does="runs now" if left <= 1 else f"{wanted - left + 1} of {wanted}, nothing runs yet",
-    )
-
-
 def _status_words(proposal: Any, current: Sequence[Decision], permit: Permit | None) -> str:
     standing = proposal.standing
     if standing not in ("pending", "granted") and proposal.outcome == "succeeded":
@@ -386,12 +329,16 @@ def _status_words(proposal: Any, current: Sequence[Decision], permit: Permit | N
             late = "it was approved, but not executed in time"
         return f"Expired at {_clock(proposal.expires_at)}: {late}; nothing ran."
     words = {
-        "withdrawn": "Taken back by the agent; nothing ran.",
+        "withdrawn": f"Taken back by {_taken_back_by(proposal) or 'the agent'}; nothing ran.",
         "cancelled": "Cancelled with its run; it never ran.",
         "superseded": "Replaced by an edited revision; this one never ran.",
         "refused": "Refused when it was judged again; nothing ran.",
     }
     return words.get(standing, standing)
+
+
+def _taken_back_by(proposal: Proposal) -> str:
+    return taken_back_by(proposal.outcome_detail.get("by"), proposal.agent_name)
 
 
 def _clock(at: datetime) -> str:

@@ -28,6 +28,7 @@ from approvals.selectors.standing import (
     WAITING,
     Intact,
     RestoredAt,
+    decided_by,
     same_as,
     same_call,
     visible_proposals,
@@ -230,12 +231,17 @@ def proposal_detail(actor: Actor, proposal_id: UUID) -> Detail:
     The bytes are verified at every look (S84): if they are not what was made, `tampered` says so and there is no
     content.
     """
+    return detail_of(actor, proposal_row(actor, proposal_id))
+
+
+def proposal_row(actor: Actor, proposal_id: UUID) -> Any:
+    """The row that a detail is made of. Raises NotFound."""
     found = with_standing(visible_proposals(actor)).select_related("tool_version")
     asked = found.annotate(same=same_call(), read_at=ClearanceNow(), restored_at=RestoredAt())
     proposal = asked.filter(pk=proposal_id).first()
     if proposal is None:
         raise NotFound
-    return detail_of(actor, proposal)
+    return proposal
 
 
 def earlier_rejection(run_id: UUID, digest: str) -> Conflict | None:
@@ -275,6 +281,7 @@ def _summaries(actor: Actor, found: "QuerySet[Proposal, Any]") -> "QuerySet[Prop
         .annotate(
             readable=Intact("canonical", "digest"),
             held_because=KT("why__verdict__message"),
+            ended_by=KT("outcome_detail__by"),
             mine=mine,
             same=same_call(),
             read_at=ClearanceNow(),
@@ -320,7 +327,7 @@ def _readable(proposal: Any) -> SummaryRow:
         needs=needs_words(requires),
         progress=f"{min(approvals, wanted)} of {wanted}" if wanted > 1 else "",
         may_decide=proposal.mine,
-        decided_by=max(votes, key=lambda vote: vote.at).reviewer_name if votes and proposal.decided_at else "",
+        decided_by=decided_by(proposal, votes),
         hidden_characters=proposal.hidden_characters,
         same_as=same.words if same else "",
     )

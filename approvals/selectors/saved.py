@@ -1,5 +1,6 @@
 """The views that a person keeps of the list of proposals."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 from uuid import UUID
@@ -25,6 +26,15 @@ def saved_views(actor: Actor) -> list[SavedRow]:
         return []
     rows = SavedView.objects.filter(tenant_id=actor.tenant_id, user_id=actor.id).order_by("name", "id")
     return [_row(row) for row in rows]
+
+
+def saved_views_of(tenant_id: str, user_ids: Collection[str]) -> Mapping[str, list[SavedRow]]:
+    """Those of several people, by user id; who keeps none is left out. One query."""
+    found: dict[str, list[SavedRow]] = {}
+    rows = SavedView.objects.filter(tenant_id=tenant_id, user_id__in=list(user_ids)).order_by("name", "id")
+    for row in rows:
+        found.setdefault(str(row.user_id), []).append(_row(row))
+    return found
 
 
 def _row(row: SavedView) -> SavedRow:

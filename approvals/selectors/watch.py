@@ -19,6 +19,12 @@ def proposal_tokens(ids: Collection[UUID]) -> Mapping[UUID, tuple[int, str]]:
     return {proposal.pk: (proposal.version, proposal.standing) for proposal in found}  # annotated
 
 
+def row_tokens(tenant_id: str, ids: Collection[UUID]) -> Mapping[UUID, tuple[int, str]]:
+    """The same of those among them that are the tenant's."""
+    found: Any = with_standing(Proposal.objects.filter(tenant_id=tenant_id, pk__in=ids)).only("version")
+    return {proposal.pk: (proposal.version, proposal.standing) for proposal in found}  # annotated
+
+
 def list_tokens(tenant_ids: Collection[UUID]) -> Mapping[UUID, tuple[int, int, datetime | None]]:
     """Of each tenant another value whenever a proposal comes to wait, stops waiting or changes while it does: how many
     wait, the sum of the versions (they only rise), and the next deadline."""

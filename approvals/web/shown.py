@@ -5,16 +5,19 @@ which one it shows and is pushed another one, whether a row changed, a right, or
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
+from access.selectors.actors import deciders_facts
 from approvals.core.present import CompareRow, Row
-from approvals.selectors.detail import Content, Detail
-from approvals.selectors.proposals import proposal_detail
+from approvals.selectors.deciders import eligibility_with
+from approvals.selectors.detail import Content, Detail, Whole, detail_for, stance_in, whole_of
+from approvals.selectors.proposals import proposal_detail, proposal_row
 from approvals.web.story import Step, closed_words, state_words, steps
 from audit.core.actor import Actor
+from audit.core.once import Once
 from audit.core.visible import Piece
 
 LONG_TEXT = 1_500
@@ -87,10 +90,35 @@ def proposal_shown(actor: Actor, proposal_id: UUID) -> ProposalShown:
     return replace(shown, over=_shown(_overdue(detail)))
 
 
-def proposal_changed(actor: Actor, proposal_id: UUID, *, seen: str | None) -> ProposalShown | None:
-    """The page's content unless it is in the state `seen`. None asks only whether it may be seen. Raises NotFound."""
-    shown = _shown(proposal_detail(actor, proposal_id))
-    return None if seen is None or seen == shown.state else shown
+def proposal_news(
+    proposal_id: UUID, asks: Sequence[tuple[Actor, str | None]]
+) -> list[ProposalShown | Exception | None]:
+    """For each of these readers the page's content unless it is in the state that they have seen; a state of None asks
+    only whether they may see it. One who may not has NotFound.
+
+    It is read once for all whose roles are the same and made once for all who stand to it in the same way: how
+    somebody stands to it is all of it that is theirs. The rights are those of this moment, in one query for all.
+    """
+    once = Once()
+    found: list[ProposalShown | Exception | None] = []
+    people = {actor.id for actor, _ in asks if actor.kind == "person"}
+
+    def shown_to(actor: Actor) -> ProposalShown:
+        name = replace(actor.nameless(), groups=frozenset())
+        whole: Whole = once(name, lambda: whole_of(proposal_row(name, proposal_id)))
+        rights = once(actor.tenant_id, lambda: deciders_facts(tenant_id=actor.tenant_id, user_ids=people))
+        facts = rights.get(actor.id) if actor.kind == "person" else None
+        stance = stance_in(whole, actor, eligibility_with(facts, actor, whole.proposal))
+        return once((name, stance), lambda: _shown(detail_for(whole, stance)))
+
+    for actor, seen in asks:
+        try:
+            shown = shown_to(actor)
+        except Exception as error:
+            found.append(error)
+        else:
+            found.append(None if seen is None or seen == shown.state else shown)
+    return found
 
 
 def _shown(detail: Detail) -> ProposalShown:

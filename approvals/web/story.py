@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from approvals.selectors.detail import Detail, VoteRow
+from approvals.selectors.detail import Detail
+from approvals.selectors.people import VoteRow
 from audit.core.visible import Piece, visible
 
 OWNED = "An operator of this organisation owns the question. Nobody sends it again before the target was asked."

@@ -1,7 +1,6 @@
 """The list of proposals as the page and its live pushes show it: one strip a proposal, made from a summary row."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
@@ -16,7 +15,6 @@ from approvals.selectors.proposals import (
     inbox,
     inbox_counts,
     inbox_sums,
-    rows_by_id,
 )
 from approvals.selectors.saved import SavedRow, saved_views
 from approvals.web.narrow import Asked, Chip, chips
@@ -163,17 +161,6 @@ class Listing:
         return json.dumps({key: n if n <= COUNTED else count_words(n) for key, n in counts.items()})
 
 
-@dataclass(frozen=True, slots=True)
-class ListHas:
-    """What a page's list shows: its view and narrowing, its rows with their versions, whether these are all there are,
-    and what it was told beside rows (how many are new, the counts)."""
-
-    asked: Asked
-    rows: Mapping[UUID, int]
-    whole: bool
-    told: tuple[int, str] = (0, "")
-
-
 def listed(
     actor: Actor, asked: Asked, *, cursor: str = "", current: UUID | None = None, filters: bool = False
 ) -> Listing:
@@ -192,33 +179,6 @@ def listed(
     return replace(listing, strips=strips, problem=problem, choices=choices, sums=sums, chips=chips(asked, choices))
 
 
-def inbox_changed(actor: Actor, has: ListHas) -> tuple[Listing, ListHas] | None:
-    """What a list lacks: its rows that changed, and how many rows are new; with what it has then. None: nothing."""
-    asked = has.asked
-    page = inbox(actor, view=asked.view, narrowing=asked.narrowing)
-    changed = [
-        strip for row in rows_by_id(actor, list(has.rows)) if (strip := _strip(row, asked)).version > has.rows[strip.id]
-    ]
-    fresh = _fresh(page, has)
-    listing = replace(_listing(actor, page, asked), strips=changed, fresh=fresh)
-    told = (fresh, listing.counts)
-    if not changed and told == has.told:
-        return None
-    rows = dict(has.rows) | {strip.id: strip.version for strip in changed}
-    sums = inbox_sums(actor, view=asked.view, narrowing=asked.narrowing)
-    return replace(listing, sums=sums), replace(has, rows=rows, told=told)
-
-
-def _fresh(page: InboxPage, has: ListHas) -> int:
-    """Rows of the first page that the list does not have. Where the list ends before the view does, a row behind its
-    end is not new: it only moved up when another one left."""
-    ids = [row.id for row in page.rows]
-    if has.whole:
-        return sum(row_id not in has.rows for row_id in ids)
-    last = max((place for place, row_id in enumerate(ids) if row_id in has.rows), default=-1)
-    return sum(row_id not in has.rows for row_id in ids[:last])
-
-
 def _listing(actor: Actor, page: InboxPage, asked: Asked) -> Listing:
     saved = saved_views(actor)
     counts = inbox_counts(actor, saved)
@@ -226,7 +186,7 @@ def _listing(actor: Actor, page: InboxPage, asked: Asked) -> Listing:
     return Listing(
         asked=asked,
         now=page.now,
-        strips=[_strip(row, asked) for row in page.rows],
+        strips=[strip_of(row, asked) for row in page.rows],
         counts_of=counts,
         decides=actor.has_role("reviewer"),
         here=asked.address(),
@@ -257,14 +217,14 @@ def _kept(row: SavedRow, counts: InboxCounts, asked: Asked) -> Tab:
     )
 
 
-def _strip(row: SummaryRow, asked: Asked) -> Strip:
+def strip_of(row: SummaryRow, asked: Asked) -> Strip:
+    """The strip of a row in the list that was asked for."""
     waiting = row.status == "pending"
     tone, word = _state(row)
     belongs = {"mine": waiting and row.may_decide, "all": waiting, "decided": not waiting}
     return Strip(
         id=row.id,
-        # A deadline that passes changes the row's standing and no column: it counts as half a version.
-        version=2 * row.version + (not waiting),
+        version=strip_version(row.version, row.status),
         href=asked.address("proposal", row.id),
         sentence=row.sentence,
         plain=as_line(row.sentence),
@@ -284,6 +244,12 @@ def _strip(row: SummaryRow, asked: Asked) -> Strip:
     )
 
 
+def strip_version(version: int, standing: str) -> int:
+    """The version of a strip. A deadline that passes changes the row's standing and no column: that is half a
+    version."""
+    return 2 * version + (standing != "pending")
+
+
 def _state(row: SummaryRow) -> tuple[str, str]:
     if not row.readable:
         return "bad", "cannot be trusted"
@@ -299,4 +265,6 @@ def _state(row: SummaryRow) -> tuple[str, str]:
     if row.decided_by and row.status in ("granted", "rejected"):
         verb, comma, rest = word.partition(",")
         word = f"{verb} by {as_line(row.decided_by)}{comma}{rest}"
+    elif row.decided_by and row.status == "withdrawn":
+        word = f"taken back by {row.decided_by}"
     return tone, word

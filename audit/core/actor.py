@@ -1,10 +1,14 @@
 """Who acts. One frozen type that every service takes and every event and audit entry keeps."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 type ActorKind = Literal["person", "agent", "system"]
 type ActorVia = Literal["session", "token", "system"]
+
+
+NOBODY = "00000000-0000-0000-0000-000000000000"
+"""The id that nobody has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,11 @@ class Actor:
     def has_role(self, *roles: str) -> bool:
         """True if the actor has at least one of `roles`."""
         return not self.roles.isdisjoint(roles)
+
+    def nameless(self) -> "Actor":
+        """Somebody of the same tenant with the same roles and groups who is no person in particular: in whose name to
+        read what all of them see alike. An agent has no such one: what it sees is its own."""
+        return replace(self, id=NOBODY, name="", session_id="") if self.kind == "person" else self
 
     def as_record(self) -> dict[str, object]:
         """What events and audit entries keep of the actor (U1); JSON types only, nothing that grants anything."""

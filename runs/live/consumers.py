@@ -1,7 +1,9 @@
 """The WebSockets of the live pages: /ws/inbox/, /ws/proposals/<id>/, /ws/runs/, /ws/runs/<id>/ (routing.py)."""
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, tzinfo
+from functools import partial
 from time import monotonic
 from typing import Any
 from uuid import UUID
@@ -15,12 +17,13 @@ from approvals.selectors.proposals import LIVE_ROWS, VIEWS
 from approvals.services.proposal import proposal_refresh_ask
 from approvals.services.showing import proposal_show
 from approvals.web.narrow import asked_for, asked_for_text
-from approvals.web.shown import proposal_changed
-from approvals.web.strips import ListHas, inbox_changed
+from approvals.web.news import ListHas, News, inbox_news
+from approvals.web.shown import ProposalShown, proposal_news
+from audit.core.once import Once
 from runs.live import hub
-from runs.live.page import LivePage, Push
+from runs.live.page import Push, Question, SharedPage
 from runs.selectors.asked import narrowed_of, wanted_of_query
-from runs.selectors.listed import RunsHas, runs_changed
+from runs.selectors.listed import RunsHas, RunsNews, runs_news
 from runs.selectors.pages import run_changed
 from runs.selectors.runs import RunFilter
 from runs.selectors.stops import stops_banner_of_proposal
@@ -29,8 +32,11 @@ from runs.selectors.timeline import WHOLE, Narrowed
 WISH_SECONDS = 30.0
 """How old a target's state may grow before an open page wishes to see it anew."""
 
+_wished: dict[UUID, float] = {}
+"""When this process wished it last for a proposal that somebody has open."""
 
-class RunPage(LivePage):
+
+class RunPage(SharedPage):
     """One run. The page has the events up to a sequence number and gets what follows, without a gap (S43)."""
 
     def keys(self) -> list[hub.Key]:
@@ -48,21 +54,30 @@ class RunPage(LivePage):
             raise TypeError("a filter is text")
         return after, narrowed_of(hello)
 
-    def look(self, person: Person, has: tuple[int, Narrowed] | None) -> Push | None:
-        # Before the hello too: an id that is not this person's closes at once.
-        after, narrowed = has or (2**53, WHOLE)
-        shown = run_changed(person.actor, self.run_id, after=after, narrowed=narrowed)
-        if shown is None:
-            return None
-        return Push(_rendered("runs/run.html#news", person, shown=shown), (shown.last, narrowed))
+    def about(self) -> tuple[UUID]:
+        return (self.run_id,)
+
+    @classmethod
+    def answers(cls, questions: Sequence[Question]) -> list[Push | Exception | None]:
+        (run_id,), once = questions[0].about, Once()
+
+        def told(question: Question) -> Push | None:
+            # Before the hello too: an id that is not this person's closes at once.
+            after, narrowed = question.has or (2**53, WHOLE)
+            name, zone = replace(question.person.actor.nameless(), groups=frozenset()), question.person.zone
+            shown = once((name, after, narrowed), lambda: run_changed(name, run_id, after=after, narrowed=narrowed))
+            if shown is None:
+                return None
+            html = once(
+                (name, after, narrowed, zone), lambda: _rendered("runs/run.html#news", zone, actor=name, shown=shown)
+            )
+            return Push(html, (shown.last, narrowed))
+
+        return [_answer(told, question) for question in questions]
 
 
-class ProposalPage(LivePage):
+class ProposalPage(SharedPage):
     """One proposal. The page says which state it shows and gets the parts of another one."""
-
-    async def connect(self) -> None:
-        self.wished_at = monotonic()
-        await super().connect()
 
     def keys(self) -> list[hub.Key]:
         return [("proposal", str(self.proposal_id))]
@@ -77,30 +92,48 @@ class ProposalPage(LivePage):
             raise ValueError("seen is the state of the page's head")
         return seen
 
-    def look(self, person: Person, has: str | None) -> Push | None:
-        shown = proposal_changed(person.actor, self.proposal_id, seen=has)
-        if shown is None:
-            return None
-        if shown.deadline is not None:
-            # What is pushed into a page that can still decide was shown to whoever decides on it (U1).
-            proposal_show(
-                actor=person.actor,
-                proposal_id=self.proposal_id,
-                long_texts=shown.long_count,
-                readable=shown.content is not None,
+    def about(self) -> tuple[UUID]:
+        return (self.proposal_id,)
+
+    @classmethod
+    def answers(cls, questions: Sequence[Question]) -> list[Push | Exception | None]:
+        (proposal_id,), once = questions[0].about, Once()
+
+        def told(question: Question, shown: ProposalShown) -> Push:
+            actor, zone = question.person.actor, question.person.zone
+            if shown.deadline is not None:
+                # What is pushed into a page that can still decide was shown to whoever decides on it (U1).
+                proposal_show(
+                    actor=actor,
+                    proposal_id=proposal_id,
+                    long_texts=shown.long_count,
+                    readable=shown.content is not None,
+                )
+            name = replace(actor.nameless(), groups=frozenset())
+            stopped = once(name, lambda: stops_banner_of_proposal(name, proposal_id))
+            # One `shown` stands for all who stand to the proposal in one way, and for nobody else.
+            html = once(
+                (name, id(shown), zone),
+                lambda: _rendered("approvals/proposal.html#news", zone, actor=name, shown=shown, stopped=stopped),
             )
-        stopped = stops_banner_of_proposal(person.actor, self.proposal_id)
-        return Push(_rendered("approvals/proposal.html#news", person, shown=shown, stopped=stopped), shown.state)
+            return Push(html, shown.state)
 
-    def attend(self) -> None:
-        """While somebody looks, the target's state is read anew every so often; opening the page wished it first."""
-        at = monotonic()
-        if self.person is not None and at - self.wished_at >= WISH_SECONDS:
-            self.wished_at = at
-            proposal_refresh_ask(actor=self.person.actor, proposal_id=self.proposal_id)
+        found = proposal_news(proposal_id, [(question.person.actor, question.has) for question in questions])
+        return _answers(told, questions, found)
+
+    async def attend(self) -> None:
+        """While somebody looks, the target's state is read anew every so often, once for all who do; opening the page
+        wished it first."""
+        person, at = self.person, monotonic()
+        if person is None or at - _wished.setdefault(self.proposal_id, at) < WISH_SECONDS:
+            return
+        for proposal_id in [one for one, wished_at in _wished.items() if at - wished_at > 4 * WISH_SECONDS]:
+            del _wished[proposal_id]
+        _wished[self.proposal_id] = at
+        await hub.read(partial(proposal_refresh_ask, actor=person.actor, proposal_id=self.proposal_id))
 
 
-class InboxPage(LivePage):
+class InboxPage(SharedPage):
     """The list of proposals: rows by id and version."""
 
     rest_seconds = 0.3
@@ -119,15 +152,24 @@ class InboxPage(LivePage):
         asked = asked_for({"view": view, "q": q}) if query is None else asked_for_text(query)
         return ListHas(asked, rows, whole=bool(hello.get("whole", True)))
 
-    def look(self, person: Person, has: ListHas | None) -> Push | None:
-        found = inbox_changed(person.actor, has) if has is not None else None
-        if found is None:
-            return None
-        listing, now_has = found
-        return Push(_rendered("approvals/list.html#news", person, listing=listing), now_has)
+    async def answer(self, person: Person, has: ListHas | None) -> Push | None:
+        return None if has is None else await super().answer(person, has)
+
+    @classmethod
+    def answers(cls, questions: Sequence[Question]) -> list[Push | Exception | None]:
+        once = Once()
+
+        def told(question: Question, news: News) -> Push:
+            (listing, has), zone = news, question.person.zone
+            # All that the fragment is made of: pages that are told the very same are one rendering.
+            said = (zone, listing.now, tuple(listing.strips), listing.fresh, listing.counts, listing.sum_words)
+            return Push(once(said, lambda: _rendered("approvals/list.html#news", zone, listing=listing)), has)
+
+        found = inbox_news([(question.person.actor, question.has) for question in questions])
+        return _answers(told, questions, found)
 
 
-class RunsPage(LivePage):
+class RunsPage(SharedPage):
     """The list of runs. A second between two pushes: a tenant's runs change all the time."""
 
     rest_seconds = 1.0
@@ -146,12 +188,22 @@ class RunsPage(LivePage):
         wanted = RunFilter(state=state, q=q) if query is None else wanted_of_query(query)
         return RunsHas(wanted, rows, since)
 
-    def look(self, person: Person, has: RunsHas | None) -> Push | None:
-        found = runs_changed(person.actor, has) if has is not None else None
-        if found is None:
-            return None
-        listing, now_has = found
-        return Push(_rendered("runs/runs.html#news", person, listing=listing), now_has)
+    async def answer(self, person: Person, has: RunsHas | None) -> Push | None:
+        return None if has is None else await super().answer(person, has)
+
+    @classmethod
+    def answers(cls, questions: Sequence[Question]) -> list[Push | Exception | None]:
+        once = Once()
+
+        def told(question: Question, news: RunsNews) -> Push:
+            (listing, has), zone = news, question.person.zone
+            # All that the fragment is made of, as above; its links to all stuck runs keep the filter.
+            rows = tuple((row.run, row.standing, row.meaning, row.detail, row.stuck) for row in listing.rows)
+            said = (zone, listing.now, rows, listing.stuck_sig, listing.fresh, listing.counts, listing.stuck_query)
+            return Push(once(said, lambda: _rendered("runs/runs.html#news", zone, listing=listing)), has)
+
+        found = runs_news([(question.person.actor, question.has) for question in questions])
+        return _answers(told, questions, found)
 
 
 def _list_hello(hello: Mapping[str, Any]) -> tuple[str, str, dict[UUID, int]]:
@@ -175,7 +227,28 @@ class Nowhere(AsyncWebsocketConsumer):
         await self.close()
 
 
-def _rendered(template: str, person: Person, **context: Any) -> str:
-    """A fragment in the reader's zone. `strip`: the page tells a beat from news by the first characters."""
-    with timezone.override(person.zone):
-        return render_to_string(template, {"actor": person.actor, **context}).strip()
+def _answers[T](
+    told: Callable[[Question, T], Push], questions: Sequence[Question], found: Sequence[T | Exception | None]
+) -> list[Push | Exception | None]:
+    """The answers to what was found for each question."""
+
+    def pushed(question: Question, news: T | Exception | None) -> Push | Exception | None:
+        if news is None or isinstance(news, Exception):
+            return news
+        return _answer(lambda asked: told(asked, news), question)
+
+    return [pushed(question, news) for question, news in zip(questions, found, strict=True)]
+
+
+def _answer(told: Callable[[Question], Push | None], question: Question) -> Push | Exception | None:
+    """A page that cannot be told costs no other one its answer."""
+    try:
+        return told(question)
+    except Exception as error:
+        return error
+
+
+def _rendered(template: str, zone: tzinfo, **context: Any) -> str:
+    """A fragment in the readers' zone. `strip`: the page tells a beat from news by the first characters."""
+    with timezone.override(zone):
+        return render_to_string(template, context).strip()

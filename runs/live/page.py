@@ -2,18 +2,17 @@
 
 Every socket is one loop: wait for a hint, read, send what the page does not have yet. What no hint tells of, the pulse
 finds on behalf of all pages (pulse.py). The reading is the hub's, in its own small pool, so a socket holds no
-connection while it waits and a slow client holds nobody up. Origin and rights are looked at when it opens and the
-rights again at every reading, and behind it when something is sent: a person who was signed out, deactivated or moved
-to another organisation loses the socket within seconds (S17). A foreign id closes exactly like an unknown one (S62).
+connection while it waits and a slow client holds nobody up; pages that want to know at the same time are answered by
+one reading (waves.py). Origin and rights are looked at when it opens and the rights again before every reading, and
+behind it when something is sent: a person who was signed out, deactivated or moved to another organisation loses the
+socket within seconds (S17). A foreign id closes exactly like an unknown one (S62).
 """
 
 import asyncio
 import logging
-import random
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from time import monotonic
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,8 +24,8 @@ from access.web.sessions import Person, person_of_key
 from audit.core.jsondoor import open_json_object
 from audit.core.refusal import Forbidden, NotFound, Refusal
 from audit.store.clock import now
-from runs.live import hub
-from runs.live.pulse import pulse, rights_key
+from runs.live import hub, waves
+from runs.live.pulse import Pulse, pulse, rights_key
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +36,6 @@ FAILED = 1011
 
 BEAT_SECONDS = 20.0
 """After so long without news a beat tells the page that the line is alive, and what time it is here."""
-FULL_SECONDS = 60.0
-"""About so often everything is read although nothing called for it: other people's rights, for example, stand in no
-token of the pulse."""
 HELLO_LIMIT = 65_536
 """Bytes of a page's message; a list of a thousand rows with their versions fits."""
 
@@ -77,7 +73,7 @@ class LivePage(AsyncWebsocketConsumer):
         await self.accept()
         # The hellos that come meanwhile wait: what a list follows depends on the tenant that this look finds.
         try:
-            found = await hub.read(partial(self._look, None, self._own_stamp))
+            found = await self._look(None)
         except Exception:
             await self._fail()
             return
@@ -109,18 +105,16 @@ class LivePage(AsyncWebsocketConsumer):
     async def _follow(self, has: Any) -> None:
         look = pulse()
         loop = asyncio.get_running_loop()
-        spoke_at, full_at = loop.time(), loop.time() + _full_seconds()
+        spoke_at = loop.time()
         try:
             with (
                 hub.listening([*self.keys(), rights_key(self.session_key)]) as waiter,
                 look.following(self.keys(), self.sitting),
             ):
-                # The first look asks for itself, so that many pages that open do not each read for all.
-                stamp: Callable[[], str | None] = self._own_stamp
                 while True:
                     waiter.clear()
                     began = loop.time()
-                    found = await hub.read(partial(self._look, has, stamp))
+                    found = await self._look(has)
                     if isinstance(found, Close):
                         await self.close(code=found.code)
                         return
@@ -128,13 +122,9 @@ class LivePage(AsyncWebsocketConsumer):
                         has, spoke_at = found.has, loop.time()
                         await self.send(text_data=found.html)
                     await asyncio.sleep(self.rest_seconds if found is not None else hub.rest_after(loop.time() - began))
-                    while not await hub.woken(waiter, min(spoke_at + BEAT_SECONDS, full_at) - loop.time()):
-                        if loop.time() >= full_at:
-                            full_at = loop.time() + _full_seconds()
-                            break
+                    while not await hub.woken(waiter, spoke_at + BEAT_SECONDS - loop.time()):
                         spoke_at = loop.time()
-                        await self.send(text_data=await hub.read(self._beat))
-                    stamp = partial(look.rights.stamp, self.session_key, monotonic())
+                        await self.send(text_data=await self._beat(look))
         except asyncio.CancelledError:
             raise
         except OSError:
@@ -157,25 +147,29 @@ class LivePage(AsyncWebsocketConsumer):
         """Whose rights the pulse looks after."""
         return Sitting(self.session_key, self.person.actor.id if self.person else "", self.tenant_id)
 
-    def _look(self, has: Any, stamp: Callable[[], str | None]) -> Push | Close | None:
-        """One reading, in a thread of the hub. `stamp` gives the stamp of the session's rights."""
-        person = self._person(stamp)
-        if person is None:
-            return Close(SIGNED_OUT)
-        try:
-            found = self.look(person, has)
-        except (NotFound, Forbidden):
-            return Close(GONE)
-        # Rights once more, behind the rows: what was written after somebody lost them is not sent, however slow the
-        # reading was.
-        if found is not None and self._own_stamp() != self.stamp:
-            return self._look(has, self._own_stamp)
-        return found
+    async def _look(self, has: Any) -> Push | Close | None:
+        """One reading for the rights of this moment."""
+        while True:
+            person = self.person if await self._same_rights() else await hub.read(self._person)
+            if person is None:
+                return Close(SIGNED_OUT)
+            try:
+                found = await self.answer(person, has)
+            except (NotFound, Forbidden):
+                return Close(GONE)
+            # Rights once more, behind the rows: what was written after somebody lost them is not sent, however slow
+            # the reading was.
+            if found is None or await self._same_rights():
+                return found
 
-    def _person(self, stamp: Callable[[], str | None]) -> Person | None:
-        """Who the session belongs to; None: nobody, or somebody in another organisation."""
-        if self.person is not None and self.stamp is not None and stamp() == self.stamp:
-            return self.person
+    async def _same_rights(self) -> bool:
+        """Whether the session's rights are those that `person` has, by a reading that begins now."""
+        if self.person is None or self.stamp is None:
+            return False
+        return await waves.ask("stamps", self.sitting, _stamps) == self.stamp
+
+    def _person(self) -> Person | None:
+        """Who the session belongs to; None: nobody, or somebody in another organisation. In a thread."""
         tenant_id = self.tenant_id
         while True:
             person = person_of_key(self.session_key)
@@ -188,14 +182,21 @@ class LivePage(AsyncWebsocketConsumer):
                 return person
 
     def _own_stamp(self) -> str | None:
-        return stamps_of([self.sitting]).get(self.session_key)
+        return stamps_of([self.sitting]).get(self.sitting)
 
-    def _beat(self) -> str:
-        self.attend()
-        return f'<template data-beat data-now="{now().isoformat()}"></template>'
+    async def _beat(self, look: Pulse) -> str:
+        await self.attend()
+        at = look.clock()
+        if at is None:
+            at = await hub.read(now)
+        return f'<template data-beat data-now="{at.isoformat()}"></template>'
 
-    def attend(self) -> None:
-        """Called in a thread about every twenty seconds without news; for what a page wants while it is open."""
+    async def attend(self) -> None:
+        """Called about every twenty seconds without news; for what a page wants while it is open."""
+
+    async def answer(self, person: Person, has: Any) -> Push | None:
+        """What the page lacks. Raises NotFound or Forbidden for what is not this person's."""
+        return await hub.read(partial(self.look, person, has))
 
     def keys(self) -> list[hub.Key]:
         """The hints that concern this page."""
@@ -210,9 +211,38 @@ class LivePage(AsyncWebsocketConsumer):
         raise NotImplementedError
 
 
-def _full_seconds() -> float:
-    # Spread, so that pages that were opened together do not read together.
-    return FULL_SECONDS * (0.75 + random.random() / 2)  # noqa: S311 - spreads reading, protects nothing
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What one of several pages that are about the same wants to know."""
+
+    about: tuple[Any, ...]
+    person: Person
+    has: Any
+
+
+class SharedPage(LivePage):
+    """A page of which many are open at once: they are read together, those of one tenant and of the same `about`."""
+
+    def about(self) -> tuple[Any, ...]:
+        """What the page is about, within its tenant."""
+        return ()
+
+    async def answer(self, person: Person, has: Any) -> Push | None:
+        about = self.about()
+        found = await waves.ask((type(self), person.actor.tenant_id, about), Question(about, person, has), self.answers)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    @classmethod
+    def answers(cls, questions: Sequence[Question]) -> Sequence[Push | Exception | None]:
+        """What each page lacks, None when it lacks nothing, or why it cannot be told. In a thread."""
+        raise NotImplementedError
+
+
+def _stamps(sittings: Sequence[Sitting]) -> Sequence[str | None]:
+    found = stamps_of(set(sittings))
+    return [found.get(sitting) for sitting in sittings]
 
 
 def _same_site(scope: Mapping[str, Any]) -> bool:

@@ -9,18 +9,21 @@ that have reason to read. Five hundred pages at rest cost five queries and not f
 
 import asyncio
 import logging
-import threading
+import random
 import time
 import weakref
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from access.selectors.stamps import Sitting, stamps_of
 from approvals.selectors import watch as proposals
+from audit.store.clock import now
 from runs.live import hub
 from runs.live.hub import Key
 from runs.selectors import watch as runs
@@ -36,6 +39,10 @@ TOKENS = {
     "run*": runs.list_tokens,
 }
 """By the kind of a hub's key: what to compare of the rows that it names. Other kinds rest on hints alone."""
+
+FULL_SECONDS = 60.0
+"""About so often everything is read although nothing called for it: other people's rights, for example, stand in no
+token."""
 
 _UNSEEN = object()
 _pulses: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Pulse]" = weakref.WeakKeyDictionary()
@@ -55,76 +62,38 @@ def rights_key(session_key: str) -> Key:
     return "session", session_key
 
 
-class Rights:
-    """The stamps of everybody who has a page open, read for all at once.
-
-    A page that must know its rights as of some moment may use any reading that *began* after it: what three hundred
-    pages ask at one hint is one query.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        # Changed in the loop's thread alone, which never waits for the lock: behind it somebody reads the database.
-        self._sittings: Counter[Sitting] = Counter()
-        self._began = float("-inf")
-        self._stamps: Mapping[str, str] = {}
-
-    def add(self, sitting: Sitting) -> None:
-        """A page is open for it."""
-        self._sittings[sitting] += 1
-
-    def remove(self, sitting: Sitting) -> None:
-        """The page is closed."""
-        self._sittings[sitting] -= 1
-        if not self._sittings[sitting]:
-            del self._sittings[sitting]
-
-    def session_keys(self) -> set[str]:
-        """The sessions that have a page open."""
-        return {sitting.session_key for sitting in self._sittings}
-
-    def stamp(self, session_key: str, since: float) -> str | None:
-        """The session's stamp of a reading that began after `since`; None if it has ended or was not in that one."""
-        return self.stamps(since).get(session_key)
-
-    def stamps(self, since: float) -> Mapping[str, str]:
-        """By session key the stamps of a reading that began after `since` (`time.monotonic()`). In a thread.
-
-        A sitting that was added while that reading ran has none in it.
-        """
-        with self._lock:
-            if self._began < since:
-                began = time.monotonic()
-                self._stamps = stamps_of(list(self._sittings))
-                self._began = began
-            return self._stamps
-
-
 class Pulse:
     """What the open pages of one event loop follow, and the task that looks."""
 
     def __init__(self) -> None:
-        self.rights = Rights()
         self._keys: Counter[Key] = Counter()
+        self._sittings: Counter[Sitting] = Counter()
         self._tokens: dict[Key, Any] = {}
-        self._stamps: Mapping[str, str] = {}
+        self._stamps: Mapping[Sitting, str] = {}
+        self._full_at: dict[Key, float] = {}
+        self._clock: tuple[datetime, float] | None = None
         self._task: asyncio.Task[None] | None = None
 
     @contextmanager
     def following(self, keys: Sequence[Key], sitting: Sitting) -> Iterator[None]:
         """Look for changes of `keys` and of the sitting's rights, until the block ends."""
         self._keys.update(keys)
-        self.rights.add(sitting)
+        self._sittings[sitting] += 1
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._beat(), name="pulse")
         try:
             yield
         finally:
-            self.rights.remove(sitting)
+            _less(self._sittings, sitting)
             for key in keys:
-                self._keys[key] -= 1
-                if not self._keys[key]:
-                    del self._keys[key]
+                _less(self._keys, key)
+
+    def clock(self) -> datetime | None:
+        """The database's time: what the last look was told, and the seconds since. None before the first look."""
+        if self._clock is None:
+            return None
+        told, at = self._clock
+        return told + timedelta(seconds=time.monotonic() - at)
 
     async def _beat(self) -> None:
         told = False
@@ -139,19 +108,59 @@ class Pulse:
                 told = True
 
     async def _look(self) -> None:
-        tokens = await hub.read(partial(tokens_of, list(self._keys)))
-        stamps = await hub.read(partial(self.rights.stamps, time.monotonic()))
+        found = await hub.read(partial(_looked, list(self._keys), list(self._sittings)))
+        self._clock = found.clock
         # What is seen for the first time counts as changed: since the page read it nobody has looked.
-        changed = [key for key, token in tokens.items() if self._tokens.get(key, _UNSEEN) != token]
-        changed += [
-            rights_key(session_key)
-            for session_key in self.rights.session_keys()
-            if self._stamps.get(session_key, _UNSEEN) != stamps.get(session_key)
-        ]
-        self._tokens = {key: token for key, token in tokens.items() if key in self._keys}
-        self._stamps = stamps
+        changed = {key for key, token in found.tokens.items() if self._tokens.get(key, _UNSEEN) != token}
+        changed |= self._due()
+        changed |= {
+            rights_key(sitting.session_key)
+            for sitting in self._sittings
+            if self._stamps.get(sitting, _UNSEEN) != found.stamps.get(sitting)
+        }
+        self._tokens = {key: token for key, token in found.tokens.items() if key in self._keys}
+        self._stamps = found.stamps
         for key in changed:
             hub.wake(key)
+
+    def _due(self) -> set[Key]:
+        """The keys whose pages read everything although nothing called for it: all pages of a key together, so that
+        one reading answers them; different keys at different times."""
+        at = time.monotonic()
+        for key in self._keys:
+            self._full_at.setdefault(key, at + FULL_SECONDS * _spread())
+        due = {key for key, full_at in self._full_at.items() if full_at <= at}
+        self._full_at = {
+            key: at + FULL_SECONDS if key in due else full_at
+            for key, full_at in self._full_at.items()
+            if key in self._keys
+        }
+        return due
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What one look found: tokens, stamps, the database's time and the monotonic one at which it was told."""
+
+    tokens: dict[Key, Any]
+    stamps: Mapping[Sitting, str]
+    clock: tuple[datetime, float]
+
+
+def _looked(keys: Collection[Key], sittings: Collection[Sitting]) -> _Looked:
+    tokens, stamps = tokens_of(keys), stamps_of(sittings)
+    asked = time.monotonic()
+    return _Looked(tokens, stamps, (now(), asked))
+
+
+def _less[T](counter: Counter[T], one: T) -> None:
+    counter[one] -= 1
+    if not counter[one]:
+        del counter[one]
+
+
+def _spread() -> float:
+    return 0.5 + random.random() / 2  # noqa: S311 - spreads reading, protects nothing
 
 
 def tokens_of(keys: Collection[Key]) -> dict[Key, Any]:

@@ -12,6 +12,7 @@ from django.db.models import Count
 from access.selectors.names import agent_names
 from approvals.selectors.catalogue import tool_names
 from audit.core.actor import Actor
+from audit.core.once import Once
 from audit.selectors.counted import counts_of
 from audit.store.clock import now
 from runs.core.kinds import RunStatus
@@ -153,30 +154,68 @@ def runs_listed(actor: Actor, wanted: RunFilter = EVERY, *, cursor: str = "") ->
     return _listing(actor, page.rows, wanted, page.next)
 
 
-def runs_changed(actor: Actor, has: RunsHas) -> tuple[RunsListed, RunsHas] | None:
-    """What a list lacks: its rows that changed, how many runs are new or came to this state; with what it has then.
-    None: nothing."""
-    changed = [run for run in runs_by_id(actor, list(has.rows)) if run.seq > has.rows[run.id]]
-    listing = _listing(actor, changed, has.wanted, "")
+type RunsNews = tuple[RunsListed, RunsHas]
+"""A list's runs that changed and how many are new, and what the page has with them."""
+
+
+def runs_changed(actor: Actor, has: RunsHas) -> RunsNews | None:
+    """What one list lacks, with what it has then. None: nothing."""
+    [found] = runs_news([(actor, has)])
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+def runs_news(asks: Sequence[tuple[Actor, RunsHas]]) -> list[RunsNews | Exception | None]:
+    """What each of these lists lacks: its rows that changed, how many runs are new or came to this state; None where it
+    lacks nothing. A list that cannot be read has its own error and costs no other one its answer.
+
+    What a person sees of runs follows from organisation and roles alone: it is read once for all who have the same.
+    """
+    once = Once()
+    names = {actor: replace(actor.nameless(), groups=frozenset()) for actor, _ in asks}
+    ids: dict[Actor, set[UUID]] = {}
+    for actor, has in asks:
+        ids.setdefault(names[actor], set()).update(has.rows)
+    found: list[RunsNews | Exception | None] = []
+    for actor, has in asks:
+        name = names[actor]
+        try:
+            found.append(_news(once, name, has, ids[name]))
+        except Exception as error:
+            found.append(error)
+    return found
+
+
+def _news(once: Once, name: Actor, has: RunsHas, ids: set[UUID]) -> RunsNews | None:
+    known = once((name, "rows"), lambda: {run.id: run for run in runs_by_id(name, sorted(ids))})
+    changed = [known[run_id] for run_id, seq in has.rows.items() if run_id in known and known[run_id].seq > seq]
+    listing = _listing(name, changed, has.wanted, "", once)
     fresh = 0
     if not has.wanted.stuck:
-        newest = runs_page(actor, has.wanted, limit=PAGE).rows
+        newest = once((name, "newest", has.wanted), lambda: runs_page(name, has.wanted, limit=PAGE).rows)
         fresh = sum(run.id not in has.rows and run.updated_at > has.since for run in newest)
-    listing = replace(listing, fresh=fresh)
     told = (fresh, listing.counts, listing.stuck_sig)
     if not changed and told == has.told:
         return None
-    return listing, replace(has, rows=dict(has.rows) | {run.id: run.seq for run in changed}, told=told)
+    rows = dict(has.rows) | {run.id: run.seq for run in changed}
+    return replace(listing, fresh=fresh), replace(has, rows=rows, told=told)
 
 
-def _listing(actor: Actor, rows: Sequence[RunRow], wanted: RunFilter, following: str) -> RunsListed:
-    counts = run_counts(actor)
-    found = {one.run_id: one for one in stuck_runs(actor)} if actor.roles else {}
-    passing = {run.id: run for run in _rows(actor, wanted, found)}
+def _listing(
+    actor: Actor, rows: Sequence[RunRow], wanted: RunFilter, following: str, once: Once | None = None
+) -> RunsListed:
+    """`once`: what several lists of this very actor share."""
+    once = once or Once()
+    counts = once((actor, "counts"), lambda: run_counts(actor))
+    found: Mapping[UUID, Stuck] = once(
+        (actor, "stuck"), lambda: {one.run_id: one for one in stuck_runs(actor)} if actor.roles else {}
+    )
+    passing = once((actor, "passing", wanted), lambda: {run.id: run for run in _rows(actor, wanted, found)})
     stuck = [passing[run_id] for run_id in found if run_id in passing]
     shown = stuck if wanted.stuck else stuck[:STUCK_SHOWN]
-    completed = [run.id for run in [*rows, *shown] if run.status == RunStatus.COMPLETED]
-    calls = call_counts(actor, completed)
+    completed = tuple(run.id for run in [*rows, *shown] if run.status == RunStatus.COMPLETED)
+    calls = once((actor, "calls", completed), lambda: call_counts(actor, completed))
     return RunsListed(
         rows=[_listed(run, calls.get(run.id, {}), found.get(run.id)) for run in rows],
         states=[StateOption(s.value, RUN_WORD[s], RUN_MEANING[s], counts.get(s.value, 0)) for s in RunStatus],
@@ -185,7 +224,7 @@ def _listing(actor: Actor, rows: Sequence[RunRow], wanted: RunFilter, following:
         stuck=[_listed(run, calls.get(run.id, {}), found.get(run.id)) for run in shown],
         stuck_total=len(stuck),
         next=following,
-        now=now(),
+        now=once((actor, "now"), now),
     )
 
 

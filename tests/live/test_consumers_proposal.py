@@ -163,14 +163,14 @@ def test_what_is_no_hello_closes_the_socket(client, held, said):
 async def test_a_page_where_nothing_happens_costs_little(client, held, monkeypatch):
     from runs.live import consumers
 
-    read, times = consumers.proposal_changed, []
+    read, times = consumers.proposal_news, []
 
     def counted(*args, **kwargs):
         times.append(1)
         return read(*args, **kwargs)
 
     seen = await shown(client, held)
-    monkeypatch.setattr(consumers, "proposal_changed", counted)
+    monkeypatch.setattr(consumers, "proposal_news", counted)
     async with opened(path(held), client) as socket:
         await socket.hello(seen=seen)
         assert await socket.silent(7.5)

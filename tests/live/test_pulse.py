@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
 import pytest
@@ -24,7 +25,7 @@ def quick(monkeypatch, settings):
 @pytest.fixture
 def world(monkeypatch):
     """The tokens and stamps that the rows would give."""
-    rows = {"tokens": {}, "stamps": {}, "readings": 0, "fails": False}
+    rows = {"tokens": {}, "stamps": {}, "readings": 0, "fails": False, "clock": datetime(2026, 1, 1, tzinfo=UTC)}
 
     def tokens(ids):
         rows["readings"] += 1
@@ -33,7 +34,16 @@ def world(monkeypatch):
         return {row: rows["tokens"][row] for row in ids if row in rows["tokens"]}
 
     monkeypatch.setattr(pulse, "TOKENS", {"run": tokens})
-    monkeypatch.setattr(pulse, "stamps_of", lambda sittings: dict(rows["stamps"]))
+    monkeypatch.setattr(
+        pulse,
+        "stamps_of",
+        lambda sittings: {
+            sitting: rows["stamps"][sitting.session_key]
+            for sitting in sittings
+            if sitting.session_key in rows["stamps"]
+        },
+    )
+    monkeypatch.setattr(pulse, "now", lambda: rows["clock"])
     return rows
 
 
@@ -116,15 +126,29 @@ async def test_five_hundred_pages_of_one_row_are_one_reading_a_beat_and_none_whe
     assert world["readings"] == before
 
 
-def test_a_reading_that_began_after_the_question_answers_it_and_an_older_one_does_not(monkeypatch):
-    readings = []
-    monkeypatch.setattr(pulse, "stamps_of", lambda sittings: readings.append(1) or {"key": str(len(readings))})
-    rights = pulse.Rights()
-    asked = time.monotonic()
-    assert rights.stamp("key", asked) == "1"
-    assert rights.stamp("key", asked) == "1"
-    time.sleep(0.001)
-    assert rights.stamp("key", time.monotonic()) == "2"
+@live
+async def test_everything_is_read_once_in_a_while_although_nothing_changed(world, monkeypatch):
+    monkeypatch.setattr(pulse, "FULL_SECONDS", 0.6)
+    row = uuid4()
+    world["tokens"] = {row: 1}
+    with hub.listening([("run", str(row))]) as here, pulse.pulse().following([("run", str(row))], NOBODY):
+        for _ in range(6):  # more than the subscription and the first sight
+            assert await woken_within(here, 10)
+
+
+@live
+async def test_the_time_is_the_databases_and_goes_on_between_two_looks(world, monkeypatch):
+    looking = pulse.pulse()
+    assert looking.clock() is None
+    with looking.following([("run", str(uuid4()))], NOBODY):
+        until = time.monotonic() + 10
+        while looking.clock() is None:
+            assert time.monotonic() < until
+            await asyncio.sleep(0.05)
+    told = looking.clock()
+    assert told.year == 2026
+    await asyncio.sleep(0.05)
+    assert looking.clock() > told
 
 
 @pytest.mark.django_db

@@ -1,0 +1,115 @@
+"""Who decides on a proposal, who has, and how somebody who looks at it stands to it (screens.md, Proposal 8)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from approvals.core.eligibility import Eligibility, can_be_met, tally
+from approvals.core.present import Piece, visible
+from approvals.models import Decision, Permit
+from approvals.selectors.deciders import counted_votes, needs_words, people_who_can_decide, requires_of
+from audit.core.actor import Actor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteRow:
+    """One decision. `counts` is false for an earlier round's, and for an approval by somebody who may not any more."""
+
+    round: int
+    reviewer_id: UUID
+    name: str
+    verdict: str
+    reason: tuple[Piece, ...]
+    at: datetime
+    counts: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class People:
+    """Who must decide and who has (8). `words` is the quorum in words; `left` how many approvals are missing in all.
+
+    `may_decide` is for the actor that looks; `reason` says in words why, or why not. `nobody`: the groups hold too few
+    people who may decide (S8). `approve_does` is what an approval by this actor would do: "runs now", or
+    "1 of 2, nothing runs yet".
+    """
+
+    needs: str
+    words: str
+    left: int
+    votes: tuple[VoteRow, ...]
+    may_decide: bool
+    reason: str
+    nobody: bool
+    approve_does: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stance:
+    """All of a proposal that is different for different people who may see it."""
+
+    may_decide: bool
+    reason: str
+    may_revoke: bool
+
+
+def people_of(proposal: Any, decisions: Sequence[Decision], current: Sequence[Decision]) -> People:
+    """The people of a row that carries `standing`, as they are for nobody in particular."""
+    requires = requires_of(proposal)
+    counted, _ = counted_votes(proposal, current)
+    counting = {vote.person_id for vote in counted}
+    stand = tally(requires, counted)
+    wanted = sum(approver.count for approver in requires)
+    left = sum(approver.count for approver in stand.missing)
+    waiting = proposal.standing == "pending"
+    return People(
+        needs=needs_words(requires),
+        words=stand.words,
+        left=left,
+        votes=tuple(
+            VoteRow(
+                round=vote.round,
+                reviewer_id=vote.reviewer_id,
+                name=vote.reviewer_name,
+                verdict=vote.verdict,
+                reason=tuple(visible(vote.reason)),
+                at=vote.at,
+                counts=vote.round == proposal.round and str(vote.reviewer_id) in counting,
+            )
+            for vote in decisions
+        ),
+        may_decide=False,
+        reason="",
+        nobody=waiting and not can_be_met(requires, people_who_can_decide(proposal)),
+        approve_does="runs now" if left <= 1 else f"{wanted - left + 1} of {wanted}, nothing runs yet",
+    )
+
+
+def stance_of(
+    actor: Actor,
+    proposal: Any,
+    current: Sequence[Decision],
+    permit: Permit | None,
+    *,
+    tampered: bool,
+    allowed: Eligibility,
+) -> Stance:
+    """How the actor stands to it. `allowed` is their eligibility by the rights of this moment."""
+    mine = next((vote for vote in current if str(vote.reviewer_id) == actor.id), None)
+    if tampered:
+        may, reason = False, "Nobody decides on it: the stored proposal is not the one that was made."
+    elif proposal.standing != "pending":
+        may, reason = False, "There is nothing left to decide."
+    elif mine is not None:
+        may, reason = False, f"You {'approved' if mine.verdict == 'approve' else 'rejected'} it; one verdict a round."
+    else:
+        may, reason = allowed.ok, allowed.reason
+    return Stance(may_decide=may, reason=reason, may_revoke=_may_revoke(actor, proposal, current, permit))
+
+
+def _may_revoke(actor: Actor, proposal: Any, current: Sequence[Decision], permit: Permit | None) -> bool:
+    """Whether to offer taking the approval back; the service judges again."""
+    if proposal.standing != "granted" or permit is None or permit.status != "ready" or actor.kind != "person":
+        return False
+    return actor.has_role("operator", "admin") or any(str(vote.reviewer_id) == actor.id for vote in current)

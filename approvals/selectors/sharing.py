@@ -1,0 +1,55 @@
+"""In whose name a list is read that many people look at: what they see is the same for all with the same rights.
+
+A person's id matters to a list of proposals in one place: *mine* leaves out what somebody asked for, owns the agent of,
+or has voted on already. Whoever has no such proposal waiting sees exactly what anybody with the same roles and groups
+sees, and that is read once. All others are read for themselves.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from uuid import UUID
+
+from django.db import connection
+
+from approvals.core.eligibility import REVIEWER
+from audit.core.actor import Actor
+
+# The parts that look through all that waits are answered by an index alone; a vote makes a second version of a row.
+INVOLVED = """
+SELECT p.acting_user_id FROM approvals_proposal p
+ WHERE p.tenant_id = %(tenant)s AND p.status = 'pending' AND p.acting_user_id = ANY(%(people)s)
+UNION
+SELECT p.agent_owner_id FROM approvals_proposal p
+ WHERE p.tenant_id = %(tenant)s AND p.status = 'pending' AND p.agent_owner_id = ANY(%(people)s)
+UNION
+SELECT d.reviewer_id FROM approvals_proposal p
+  JOIN approvals_decision d ON d.proposal_id = p.id AND d.round = p.round
+ WHERE p.tenant_id = %(tenant)s AND p.status = 'pending' AND p.version > 1 AND d.reviewer_id = ANY(%(people)s)
+"""
+
+
+def involved(tenant_id: str, user_ids: Collection[str]) -> set[str]:
+    """Those of these people whose own call, agent or vote is among what waits. One query."""
+    if not user_ids:
+        return set()
+    with connection.cursor() as cursor:
+        cursor.execute(INVOLVED, {"tenant": UUID(tenant_id), "people": [UUID(user_id) for user_id in user_ids]})
+        return {str(row[0]) for row in cursor.fetchall()}
+
+
+def in_whose_name(actors: Collection[Actor]) -> Mapping[Actor, Actor]:
+    """By actor the one in whose name to read: it has their rights, and is the same for all who see the same. One query
+    for the people of one tenant, whom this is for."""
+    deciders = {actor.id for actor in actors if _could_decide(actor)}
+    own = {tenant: involved(tenant, deciders) for tenant in {actor.tenant_id for actor in actors}}
+    return {actor: _named(actor, actor.id in own[actor.tenant_id]) for actor in actors}
+
+
+def _could_decide(actor: Actor) -> bool:
+    return actor.kind == "person" and REVIEWER in actor.roles and bool(actor.groups)
+
+
+def _named(actor: Actor, involved: bool) -> Actor:
+    if actor.kind == "person" and involved and _could_decide(actor):
+        return replace(actor, name="", session_id="")
+    return actor.nameless()

@@ -6,6 +6,7 @@ bytes (S84), the state, and the decider's rights of that moment (S17). A decisio
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Literal
 from uuid import UUID, uuid4
 
@@ -17,6 +18,7 @@ from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.bound import Bound, read_bound
 from approvals.selectors.catalogue import still_admitted
 from approvals.selectors.deciders import counted_votes, eligibility_of, requires_of
+from approvals.services.published import proposal_judge_published, stricter_today
 from approvals.store import rounds
 from approvals.store.epochs import CurrentEpoch
 from approvals.store.rows import change, lock_permit, lock_proposal, resolve, votes_of
@@ -64,6 +66,49 @@ def decision_record(
     EXPIRED, CLOSED, ROUND_CHANGED, DIGEST_CHANGED, CONTRACT_CHANGED; Invalid VERDICT_UNKNOWN, REASON_REQUIRED,
     REASON_TOO_LONG, REASON_INVALID. Each is in the audit log as refused.
     """
+    click = partial(
+        _decide,
+        actor=actor,
+        proposal_id=proposal_id,
+        verdict=verdict,
+        digest=digest,
+        reason=reason,
+        read_to_end=read_to_end,
+    )
+    try:
+        return click(round=round)
+    except _PolicyMovedOn as moved:
+        # In a transaction of its own, so that the next round stands whatever becomes of this click.
+        proposal_judge_published(proposal_id=proposal_id)
+        seen = moved.round
+    try:
+        return click(round=seen)
+    except _PolicyMovedOn:
+        raise Conflict(
+            "The policy was changed while you decided. Nothing was recorded; load the page again.", code="ROUND_CHANGED"
+        ) from None
+
+
+class _PolicyMovedOn(Exception):
+    """A newer version of the policy asks more of this call, and it was not judged by that one yet (A5). The click was
+    for `round`."""
+
+    def __init__(self, round: int) -> None:
+        super().__init__()
+        self.round = round
+
+
+def _decide(
+    *,
+    actor: Actor,
+    proposal_id: UUID,
+    verdict: Literal["approve", "reject"],
+    digest: str,
+    reason: str,
+    round: int | None,
+    read_to_end: bool | None,
+) -> DecisionRow:
+    """One attempt, in a transaction of its own. Raises `_PolicyMovedOn` where the call has to be judged first."""
     asked: dict[str, object] = {"verdict": str(verdict)[:20]}
     with audit_refusals(actor=actor, action=DECIDED, object_type="proposal", object_id=proposal_id, detail=asked):
         if actor.kind != "person" or actor.via != "session":
@@ -94,6 +139,8 @@ def decision_record(
                 "Reject it, or let it expire; the agent can ask again under today's contract.",
                 code="CONTRACT_CHANGED",
             )
+        if verdict == "approve" and stricter_today(proposal, bound.requirement) is not None:
+            raise _PolicyMovedOn(proposal.round)
         return _record(actor, proposal, bound, votes, verdict, said, now, read_to_end)
 
 

@@ -19,6 +19,7 @@ CREATE TRIGGER approvals_question_bound BEFORE UPDATE ON approvals_question FOR 
     OR OLD.round IS DISTINCT FROM NEW.round OR OLD.asked_by_id IS DISTINCT FROM NEW.asked_by_id
     OR OLD.asked_by_name IS DISTINCT FROM NEW.asked_by_name OR OLD.text IS DISTINCT FROM NEW.text
     OR OLD.at IS DISTINCT FROM NEW.at OR OLD.clock IS DISTINCT FROM NEW.clock
+    OR OLD.allowed IS DISTINCT FROM NEW.allowed
     OR (OLD.told_at IS NOT NULL AND OLD.told_at IS DISTINCT FROM NEW.told_at)
     OR (OLD.answered_at IS NOT NULL
       AND (OLD.answered_at IS DISTINCT FROM NEW.answered_at OR OLD.answer IS DISTINCT FROM NEW.answer)))
@@ -84,6 +85,7 @@ class Migration(migrations.Migration):
                 ("text", models.TextField()),
                 ("at", models.DateTimeField()),
                 ("clock", models.TextField()),
+                ("allowed", models.DurationField(default=datetime.timedelta(0))),
                 ("told_at", models.DateTimeField(null=True)),
                 ("answer", models.TextField(blank=True)),
                 ("answered_at", models.DateTimeField(null=True)),

@@ -1,6 +1,7 @@
 """What people do with a proposal before they decide it: edit it, ask its agent, claim it."""
 
 import uuid
+from datetime import timedelta
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -48,6 +49,8 @@ class Question(models.Model):
     at = models.DateTimeField()
     # "runs" or "stops": whether the time to decide went on.
     clock = models.TextField()
+    # The longest that it may stop the clock; nothing where the clock runs.
+    allowed = models.DurationField(default=timedelta(0))
     # When the run's history said it to the agent; NULL until it has (the outbox of questions).
     told_at = models.DateTimeField(null=True)
     answer = models.TextField(blank=True)

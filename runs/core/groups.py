@@ -24,7 +24,11 @@ GROUPS: tuple[Group, ...] = (
         "Asked and judged",
         (K.CALL_PROPOSED, K.CALL_REFUSED, K.CALL_ALLOWED, K.CALL_WITHDRAWN, K.STATE_OBSERVED),
     ),
-    Group("people", "People", (K.CALL_HELD, K.RESOLUTION_CONSUMED, K.USER_STEERED)),
+    Group(
+        "people",
+        "People",
+        (K.CALL_HELD, K.RESOLUTION_CONSUMED, K.QUESTION_ASKED, K.QUESTION_ANSWERED, K.USER_STEERED),
+    ),
     Group("sent", "Sent and answered", (K.DISPATCH_STARTED, K.DISPATCH_SUCCEEDED, K.DISPATCH_FAILED, K.TIMER_DUE)),
     Group("unknown", "Unknown outcomes", (K.OUTCOME_UNKNOWN, K.OUTCOME_RECONCILED, K.LATE_RESULT_KEPT)),
     Group("model", "Model", (K.MODEL_ASKED, K.MODEL_ANSWERED)),

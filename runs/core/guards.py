@@ -117,6 +117,20 @@ def own_proposal(state: State, call: CallMachine, event: Event) -> str:
     return f"Call {call.call_id} waits for proposal {call.proposal_id}, not for {event.body['proposal_id']}."
 
 
+def no_question(state: State, call: CallMachine, event: Event) -> str:
+    """no question to the agent is open"""
+    if call.question_id is None:
+        return ""
+    return f"Question {call.question_id} about call {call.call_id} has no answer yet; one is open at a time."
+
+
+def own_question(state: State, call: CallMachine, event: Event) -> str:
+    """it answers the question that is open"""
+    if event.body["question_id"] == call.question_id:
+        return ""
+    return f"The open question about call {call.call_id} is {call.question_id or 'none'}; answer that one."
+
+
 def timer(state: State, call: CallMachine, event: Event) -> str:
     """a back-off is running"""
     return "" if call.retry_at is not None else f"No timer runs for call {call.call_id}."

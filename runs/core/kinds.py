@@ -75,6 +75,8 @@ class EventKind(StrEnum):
     CALL_WITHDRAWN = "call_withdrawn"
     STATE_OBSERVED = "state_observed"
     RESOLUTION_CONSUMED = "resolution_consumed"
+    QUESTION_ASKED = "question_asked"
+    QUESTION_ANSWERED = "question_answered"
     DISPATCH_STARTED = "dispatch_started"
     DISPATCH_SUCCEEDED = "dispatch_succeeded"
     DISPATCH_FAILED = "dispatch_failed"

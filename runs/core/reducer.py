@@ -41,6 +41,8 @@ open          | call_withdrawn      |                                      | wit
 waiting       | resolution_consumed | granted? own_proposal                | ready           | dispatch
 waiting ready | resolution_consumed | not_granted? own_proposal            | word            | tell_agent
 final         | resolution_consumed | own_proposal                         | =               |
+waiting ready | question_asked      | own_proposal no_question             | =               | tell_agent
+waiting ready | question_answered   | own_question                         | =               |
 ready         | timer_due           | timer                                | =               | dispatch
 ready         | dispatch_started    | new_fence next_try same_key no_timer | started         |
 started       | dispatch_succeeded  | current                              | succeeded       | tell_agent
@@ -76,6 +78,7 @@ pending       | run_admitted                         | managed?         | open  
 pending       | run_admitted                         |                  | open              |
 active        | call_proposed call_allowed call_held |                  | =                 |
 active        | call_refused call_withdrawn          |                  | =                 |
+active        | question_asked question_answered     |                  | =                 |
 open          | dispatch_started                     |                  | =                 |
 working       | dispatch_succeeded dispatch_failed   |                  | =                 |
 working       | outcome_unknown outcome_reconciled   |                  | =                 |
@@ -255,6 +258,8 @@ CALL_CHANGES: Mapping[EventKind, Callable[[CallMachine, Event, CallState], Facts
     EventKind.CALL_REFUSED: _copy("code", "message"),
     EventKind.CALL_WITHDRAWN: _withdrawn,
     EventKind.RESOLUTION_CONSUMED: _resolved,
+    EventKind.QUESTION_ASKED: _copy("question_id"),
+    EventKind.QUESTION_ANSWERED: lambda call, event, target: {"question_id": None},
     EventKind.TIMER_DUE: lambda call, event, target: {"retry_at": None},
     EventKind.DISPATCH_STARTED: _started,
     EventKind.DISPATCH_SUCCEEDED: _succeeded,

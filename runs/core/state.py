@@ -37,6 +37,8 @@ class CallMachine:
     proposal_id: str | None = None
     round: int = 0
     expires_at: str | None = None
+    # What people have asked the agent about it and it has not answered.
+    question_id: str | None = None
     snapshot_hash: str | None = None
     read_at: str | None = None
     # How far it got.

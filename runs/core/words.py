@@ -199,6 +199,18 @@ def _resolved(fact: _Fact) -> Line:
     return Line(tone, (fact.call, _text(f" {words}"), *by, *why, *link))
 
 
+def _question(fact: _Fact) -> Line:
+    link = (_text(" · "), Segment("proposal", str(fact.body["proposal_id"])))
+    return Line(
+        "wait",
+        (_said(fact.body["by"]), _text(" asks the agent about "), fact.call, *fact.because("text"), *link),
+    )
+
+
+def _answered(fact: _Fact) -> Line:
+    return Line("plain", (_text("The agent answers about "), fact.call, *fact.because("text")), fact.who)
+
+
 def _started(fact: _Fact) -> Line:
     return Line(
         "work",
@@ -265,6 +277,8 @@ _WORDS: Mapping[EventKind, _Writer] = {
     E.CALL_WITHDRAWN: _withdrawn,
     E.STATE_OBSERVED: _observed,
     E.RESOLUTION_CONSUMED: _resolved,
+    E.QUESTION_ASKED: _question,
+    E.QUESTION_ANSWERED: _answered,
     E.DISPATCH_STARTED: _started,
     E.DISPATCH_SUCCEEDED: _succeeded,
     E.DISPATCH_FAILED: _failed,

@@ -112,3 +112,15 @@ def test_a_time_inside_a_detail_stands_apart_so_that_a_page_can_tell_it_in_a_zon
         ("outside", ", 1 more"),
     ]
     assert detail_segments("") == ()
+
+
+def test_a_question_and_its_answer_are_quoted_as_what_somebody_wrote():
+    asked = line(
+        "question_asked",
+        {"call_id": "c1", "proposal_id": "p-c1", "question_id": "q1", "text": "Why twice?", "by": "Ida"},
+        {"kind": "person", "name": "Ida"},
+        {"c1": "refund_order"},
+    )
+    told = line("question_answered", {"call_id": "c1", "question_id": "q1", "text": "It broke."}, {}, {})
+    assert [part.value for part in asked.segments if part.kind == "outside"] == ["Ida", "Why twice?"]
+    assert [part.value for part in told.segments if part.kind == "outside"] == ["It broke."]

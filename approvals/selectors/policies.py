@@ -20,6 +20,20 @@ class PolicyRow:
     digest: str
     published_by: str
     published_at: datetime
+    reason: str = ""
+    asked_by: str = ""
+    taken_from: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadRow:
+    """Which version is in force (0 before the first) and whether a second admin is needed to publish. `end_by` is who
+    wants that rule to end, "" for nobody; another admin ends it."""
+
+    active_number: int = 0
+    second_admin: bool = False
+    end_by: str = ""
+    end_by_id: str = ""
 
 
 NOTHING_ALLOWED = Policy(number=0, rules=(), digest="", canonical=b'{"rules":[],"version":1}')
@@ -32,17 +46,41 @@ def policy_in_force(tenant_id: UUID | str) -> PolicyRow | None:
     return policy_version(tenant_id, number) if number else None
 
 
+def policy_head(tenant_id: UUID | str) -> HeadRow:
+    """The tenant's head; where nothing was published yet, the one that then holds."""
+    row = PolicyHead.objects.filter(tenant_id=tenant_id).first()
+    if row is None:
+        return HeadRow()
+    return HeadRow(
+        active_number=row.active_number,
+        second_admin=row.second_admin,
+        end_by=row.second_admin_end_by,
+        end_by_id=row.second_admin_end_by_id,
+    )
+
+
+def policy_versions(tenant_id: UUID | str, *, before: int = 0, limit: int = 50) -> list[PolicyRow]:
+    """The versions of a tenant, newest first; those below `before` where that is given."""
+    rows = PolicyVersion.objects.filter(tenant_id=tenant_id).order_by("-number")
+    return [_row(row) for row in (rows.filter(number__lt=before) if before else rows)[:limit]]
+
+
 def policy_version(tenant_id: UUID | str, number: int) -> PolicyRow | None:
     """Version `number` of the tenant's policy; None if there is none."""
     row = PolicyVersion.objects.filter(tenant_id=tenant_id, number=number).first()
-    if row is None:
-        return None
+    return None if row is None else _row(row)
+
+
+def _row(row: PolicyVersion) -> PolicyRow:
     return PolicyRow(
         number=row.number,
         source=row.source,
         digest=row.digest,
         published_by=row.published_by,
         published_at=row.published_at,
+        reason=row.reason,
+        asked_by=row.asked_by,
+        taken_from=row.taken_from,
     )
 
 

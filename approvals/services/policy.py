@@ -4,50 +4,62 @@ import difflib
 from uuid import UUID, uuid4
 
 from access.core.rights import require_admin
-from access.selectors.actors import group_members
-from approvals.core.contract_types import Contract, Finding
-from approvals.core.eligibility import REVIEWER
-from approvals.core.policy import Policy, catalogue_findings, parse_policy
-from approvals.models import PolicyHead, PolicyVersion
-from approvals.selectors.catalogue import active_contracts
+from access.selectors.actors import decider_facts
+from approvals.core.contract_types import Finding
+from approvals.core.policy_trial import CaseResult
+from approvals.models import PolicyDraft, PolicyHead, PolicyVersion
 from approvals.selectors.policies import PolicyRow, policy_version
+from approvals.selectors.policy_look import BLOCKING, findings_in, parse_source, placed, tests_in
 from approvals.signals import announce_policy
 from approvals.store.reach import reach_begin
 from audit.core.actor import Actor
-from audit.core.refusal import Conflict, Invalid
+from audit.core.refusal import Conflict, Forbidden, Invalid
 from audit.services.record import audit_record, audit_refusals
 from audit.store import clock
 
-BLOCKING = frozenset({"GROUP_TOO_SMALL"})
-"""Findings about the tenant that refuse a policy. A tool that is not in the catalogue yet, or a condition that names
-something a tool does not have, denies calls and allows none; they are told and do not block."""
 LONGEST_DIFF = 400  # lines
+LONGEST_REASON = 500
 
 
-def policy_publish(*, actor: Actor, source: str, based_on: int | None) -> PolicyRow:
+def policy_publish(
+    *,
+    actor: Actor,
+    source: str,
+    based_on: int | None,
+    reason: str = "",
+    taken_from: int = 0,
+    draft_id: UUID | None = None,
+) -> PolicyRow:
     """Publish `source` (YAML or JSON) as the next version; an admin's right.
 
     `based_on` is the number of the version that it was made from, None where there was none. The same text as the
-    active version with `based_on` None publishes nothing and gives that version.
-    Raises Forbidden (ROLE_MISSING); Invalid (POLICY_INVALID with `detail.findings`, among them groups that are not
-    there or hold too few reviewers for the quorum, S8); Conflict (POLICY_CHANGED): another version is active than the
-    one it was based on; `detail` has its `number`, `by`, `at` and a `diff` from the base to it.
+    active version with `based_on` None publishes nothing and gives that version. `draft_id` is the draft that becomes
+    this version; `taken_from` the older version whose text it is.
+    Raises Forbidden (ROLE_MISSING; SECOND_ADMIN_NEEDED where the tenant wants another admin to have asked for exactly
+    this text); Invalid (POLICY_INVALID with `detail.findings`, among them groups that are not there or hold too few
+    reviewers for the quorum, S8; TESTS_FAILED with `detail.tests`; REASON_TOO_LONG); Conflict (POLICY_CHANGED): another
+    version is active than the one it was based on; `detail` has its `number`, `by`, `at` and a `diff` from the base to
+    it.
     """
     with audit_refusals(actor=actor, action="policy.published", object_type="policy", object_id=actor.tenant_id):
         require_admin(actor)
-        policy = _parse(source)
-        # Whoever comes second waits at the lock and then reads the number that the first one left.
-        PolicyHead.objects.bulk_create([PolicyHead(tenant_id=actor.tenant_id, active_number=0)], ignore_conflicts=True)
-        head = PolicyHead.objects.select_for_update().get(tenant_id=actor.tenant_id)
+        reason = reason_of(reason)
+        policy = parse_source(source)
+        head = head_locked(actor)
         active = policy_version(actor.tenant_id, head.active_number)
         if active is not None and based_on is None and active.source == source:
             return active
         if (based_on or 0) != head.active_number:
             raise _changed(actor, active, based_on)
-        findings = _findings(actor, policy)
+        findings = placed(findings_in(actor.tenant_id, policy), source)
         blocking = [finding for finding in findings if finding.code in BLOCKING]
         if blocking:
             raise _invalid(blocking)
+        tests = tests_in(actor.tenant_id, policy)
+        failed = [result for result in tests if not result.passed]
+        if failed:
+            raise _tests_failed(failed, len(tests))
+        asked = _asked(actor, head, source) if head.second_admin and active is not None else None
         number = _next_number(actor)
         version = PolicyVersion.objects.create(
             id=uuid4(),
@@ -58,18 +70,26 @@ def policy_publish(*, actor: Actor, source: str, based_on: int | None) -> Policy
             digest=policy.digest,
             published_by=actor.name,
             published_at=clock.now(),
+            reason=reason,
+            asked_by=asked.asked_by if asked else "",
+            taken_from=taken_from,
         )
         head.active_number = number
         head.save(update_fields=["active_number"])
         # What waits is judged by it next, outside this transaction (services/published.py).
         reach_begin(actor.tenant_id, number)
         announce_policy(UUID(actor.tenant_id))
+        became = [id_ for id_ in (draft_id, asked.pk if asked else None) if id_]
+        # A draft that somebody has written on in the meantime stays open: its text is not this one.
+        drafts = PolicyDraft.objects.filter(tenant_id=actor.tenant_id, pk__in=became, status="open", source=source)
+        drafts.update(status="published", published_number=number)
         audit_record(
             actor=actor,
             action="policy.published",
             object_type="policy",
             object_id=version.id,
             detail={"number": number, "based_on": based_on, "digest": policy.digest, "rules": len(policy.rules),
+                    "tests": len(tests), "reason": reason, "asked_by": version.asked_by, "taken_from": taken_from,
                     "findings": [finding.as_dict() for finding in findings]},
         )  # fmt: skip
     published = policy_version(actor.tenant_id, number)
@@ -83,21 +103,55 @@ def policy_check(*, actor: Actor, source: str) -> list[Finding]:
     Raises Forbidden (ROLE_MISSING) and Invalid (POLICY_INVALID) for a text that is no policy.
     """
     require_admin(actor)
-    return _findings(actor, _parse(source))
+    return placed(findings_in(actor.tenant_id, parse_source(source)), source)
 
 
-def _parse(source: str) -> Policy:
-    """JSON where the text begins like an object, YAML otherwise."""
-    return parse_policy(source, "json" if source.lstrip().startswith("{") else "yaml")
+def policy_test(*, actor: Actor, source: str) -> tuple[CaseResult, ...]:
+    """How the tests in `source` go in the actor's tenant; for admins. Raises like `policy_check`."""
+    require_admin(actor)
+    return tests_in(actor.tenant_id, parse_source(source))
 
 
-def _findings(actor: Actor, policy: Policy) -> list[Finding]:
-    tools: dict[str, Contract] = {found.contract.name: found.contract for found in active_contracts(actor.tenant_id)}
-    named = {approver.group for rule in policy.rules for _, asked in rule.asked() for approver in asked}
-    # Members who are reviewers: a group of people who may not decide would block every call (S8).
-    groups = {slug: len(group_members(actor.tenant_id, slug, role=REVIEWER)) for slug in sorted(named)}
-    told = {slug: len(group_members(actor.tenant_id, slug)) for rule in policy.rules for slug in rule.told()}
-    return catalogue_findings(policy, tools=tools, groups=groups, told=told)
+def head_locked(actor: Actor) -> PolicyHead:
+    """The tenant's head, locked: whoever comes second waits here and then reads the number that the first one left."""
+    PolicyHead.objects.bulk_create([PolicyHead(tenant_id=actor.tenant_id, active_number=0)], ignore_conflicts=True)
+    return PolicyHead.objects.select_for_update().get(tenant_id=actor.tenant_id)
+
+
+def reason_of(text: str) -> str:
+    """A reason as it is kept. Raises Invalid (REASON_TOO_LONG)."""
+    reason = " ".join(text.replace("\0", "").split())
+    if len(reason) > LONGEST_REASON:
+        raise Invalid(f"Give the reason in at most {LONGEST_REASON} characters.", code="REASON_TOO_LONG")
+    return reason
+
+
+def is_admin_now(actor: Actor, user_id: str) -> bool:
+    """True if this person is an active admin of the actor's organisation at this moment (A5)."""
+    facts = decider_facts(tenant_id=actor.tenant_id, user_id=user_id) if user_id else None
+    return facts is not None and facts.active and "admin" in facts.roles
+
+
+def difference(before: str, after: str, name: str, other: str) -> list[str]:
+    """The lines that differ, at most LONGEST_DIFF of them."""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), name, other, lineterm="")
+    return list(lines)[:LONGEST_DIFF]
+
+
+def _asked(actor: Actor, head: PolicyHead, source: str) -> PolicyDraft:
+    """The draft by which another admin, who is one still, asks for exactly this text on today's version."""
+    drafts = PolicyDraft.objects.select_for_update().filter(
+        tenant_id=actor.tenant_id, status="open", based_on=head.active_number, source=source
+    )
+    for draft in drafts.exclude(asked_by_id__in=("", actor.id)).order_by("asked_at"):
+        if is_admin_now(actor, draft.asked_by_id):
+            return draft
+    raise Forbidden(
+        "In this organisation a second admin publishes what the first one asks for. Save the text as a draft and ask; "
+        "then another admin publishes it.",
+        code="SECOND_ADMIN_NEEDED",
+        missing=["second admin"],
+    )
 
 
 def _next_number(actor: Actor) -> int:
@@ -113,15 +167,6 @@ def _changed(actor: Actor, active: PolicyRow | None, based_on: int | None) -> Co
             detail={"number": 0},
         )
     base = policy_version(actor.tenant_id, based_on) if based_on else None
-    diff = list(
-        difflib.unified_diff(
-            (base.source if base else "").splitlines(),
-            active.source.splitlines(),
-            f"version {based_on or 0}",
-            f"version {active.number}",
-            lineterm="",
-        )
-    )
     at = active.published_at
     return Conflict(
         f"{active.published_by} published version {active.number} at {at:%Y-%m-%d %H:%M:%S} UTC; yours was made from "
@@ -129,9 +174,14 @@ def _changed(actor: Actor, active: PolicyRow | None, based_on: int | None) -> Co
         f"again, based on {active.number}.",
         code="POLICY_CHANGED",
         detail={
-            "number": active.number, "by": active.published_by, "at": at.isoformat(), "diff": diff[:LONGEST_DIFF],
+            "number": active.number,
+            "by": active.published_by,
+            "at": at.isoformat(),
+            "diff": difference(
+                base.source if base else "", active.source, f"version {based_on or 0}", f"version {active.number}"
+            ),
         },
-    )  # fmt: skip
+    )
 
 
 def _invalid(findings: list[Finding]) -> Invalid:
@@ -139,4 +189,14 @@ def _invalid(findings: list[Finding]) -> Invalid:
         f"The policy cannot be published: {findings[0].message} A rule must name groups that can decide.",
         code="POLICY_INVALID",
         detail={"findings": [finding.as_dict() for finding in findings]},
+    )
+
+
+def _tests_failed(failed: list[CaseResult], count: int) -> Invalid:
+    first = failed[0]
+    return Invalid(
+        f"The policy cannot be published: {len(failed)} of its {count} tests fail, the first of them {first.name}: "
+        f"{first.expected} was expected, {first.got} came. Mend the rules or the test.",
+        code="TESTS_FAILED",
+        detail={"tests": [result.as_dict() for result in failed]},
     )

@@ -78,13 +78,27 @@ ACTIONS: dict[str, Action] = {
     "stop.lifted": Action("A stop was lifted", "lift a stop"),
     "contract.admitted": Action("A tool's contract was admitted", "admit a tool's contract"),
     "contract.retired": Action("A tool was retired", "retire a tool"),
+    "contract.returned": Action(
+        "An older version of a tool's contract is in force again", "put an older contract in force again"
+    ),
+    "contract.stored": Action("A tool's contract was stored as a candidate", "store a tool's contract"),
+    "contract.dropped": Action("A candidate for a tool's contract was dropped", "drop a candidate"),
     "policy.published": Action("A policy was published", "publish a policy"),
+    "policy.draft_saved": Action("A draft of the policy was saved", "save a draft of the policy"),
+    "policy.draft_asked": Action(
+        "A second admin was asked to publish a draft", "ask a second admin to publish a draft"
+    ),
+    "policy.draft_discarded": Action("A draft of the policy was discarded", "discard a draft of the policy"),
+    "policy.second_admin_set": Action(
+        "Whether a policy needs a second admin was set", "set whether a policy needs a second admin"
+    ),
     "agent.created": Action("An agent was registered", "register an agent"),
     "agent.activated": Action("An agent was activated again", "activate an agent again"),
     "agent.owner_set": Action("An agent got another owner", "give an agent another owner"),
     "agent.secret_rotated": Action("An agent got a new secret", "give an agent a new secret"),
     "agent.deactivated": Action("An agent was deactivated", "deactivate an agent"),
     "agent.scopes_set": Action("An agent's scopes were changed", "change an agent's scopes"),
+    "agent.tools_set": Action("The tools that an agent is shown were changed", "change the tools an agent is shown"),
     "agent.principal_added": Action("An agent may act for one more person", "let an agent act for a person"),
     "agent.principal_removed": Action(
         "An agent may no longer act for a person", "end an agent's right to act for a person"

@@ -16,6 +16,7 @@ from django.db.models import F
 from approvals.core.contract import parse_contract
 from approvals.core.contract_types import Contract
 from approvals.models import Tool, ToolVersion
+from approvals.selectors.shown_tools import shown_to
 from audit.core.actor import Actor
 from audit.core.canonical import canonical_bytes, sha256_hex
 from audit.core.jsondoor import Json
@@ -93,7 +94,9 @@ def still_admitted(tool_version_id: UUID) -> bool:
 
 
 def tools_for(actor: Actor) -> list[ToolSummary]:
-    """The admitted tools whose scopes the actor has, by name. Listing grants nothing: every call is checked anew."""
+    """The admitted tools that the actor is shown and whose scopes it has, by name. Listing grants nothing: every call
+    is checked anew."""
+    shown = shown_to(actor)
     return [
         ToolSummary(
             name=found.contract.name,
@@ -104,7 +107,7 @@ def tools_for(actor: Actor) -> list[ToolSummary]:
             number=found.number,
         )
         for found in active_contracts(actor.tenant_id)
-        if actor.scopes.issuperset(found.contract.scopes)
+        if actor.scopes.issuperset(found.contract.scopes) and (shown is None or found.contract.name in shown)
     ]
 
 

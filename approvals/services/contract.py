@@ -1,4 +1,7 @@
-"""Admission: a contract becomes a version that never changes (R10, G6), or is refused with every reason."""
+"""Admission: a contract becomes a version that never changes (R10, G6), or is refused with every reason.
+
+What is in force changes in one place, `put_in_force`: by an admission, by going back to an older version, by retiring.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,18 +9,20 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from access.core.rights import require_admin
-from approvals.core.contract import parse_contract
+from approvals.core.contract import Contract, parse_contract
 from approvals.models import Tool, ToolVersion
+from approvals.selectors.tool_waiting import Waiting, waiting_on
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json
-from audit.core.refusal import NotFound
+from audit.core.refusal import Conflict, NotFound
 from audit.services.record import audit_record, audit_record_or_owe, audit_refusals
 from audit.store import clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolVersionRow:
-    """One admitted version. `created` is false if this very document had been admitted before."""
+    """One admitted version. `created` is false if this very document had been admitted before. `refused` counts the
+    waiting proposals of other versions, which are refused at dispatch now."""
 
     id: UUID
     tool: str
@@ -26,9 +31,18 @@ class ToolVersionRow:
     admitted_by: str
     admitted_at: datetime
     created: bool
+    refused: int = 0
 
 
-def contract_admit(*, actor: Actor, document: dict[str, Json]) -> ToolVersionRow:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What an admin was shown before they pressed: the version in force (0: none) and how many proposals wait on it."""
+
+    in_force: int
+    waiting: int
+
+
+def contract_admit(*, actor: Actor, document: dict[str, Json], reason: str = "") -> ToolVersionRow:
     """Admit a contract; an admin's right. The same document is the same version, and is in force after this.
 
     Any change of the document, be it one word of its description, is a new version. Calls and proposals of the version
@@ -39,57 +53,147 @@ def contract_admit(*, actor: Actor, document: dict[str, Json]) -> ToolVersionRow
     with audit_refusals(actor=actor, action="contract.admitted", object_type="tool", object_id=name, tool=name):
         require_admin(actor)
         contract = parse_contract(document)
-        # Whoever comes second waits here, and then sees the version that the first one made.
-        Tool.objects.bulk_create([Tool(tenant_id=actor.tenant_id, name=contract.name)], ignore_conflicts=True)
-        tool = Tool.objects.select_for_update().get(tenant_id=actor.tenant_id, name=contract.name)
-        versions = ToolVersion.objects.filter(tool=tool).order_by("-number")
-        version = versions.filter(digest=contract.digest).first()
-        created = version is None
+        tool = tool_locked(actor, contract.name, make=True)
+        return admit_in(actor=actor, tool=tool, contract=contract, document=document, detail={"reason": reason})
+
+
+def contract_return(*, actor: Actor, tool: str, number: int, seen: Seen, reason: str) -> ToolVersionRow:
+    """Put an older version in force again, under its own number: its document was admitted once and has not changed.
+
+    It is checked again as at an admission: today's rules for contracts may be stricter than those of then. Proposals
+    that were made for it can be carried out again if they still wait; those of the version it replaces are refused.
+    Raises Forbidden, NotFound, Invalid (CONTRACT_INVALID), Conflict (CONTRACT_CHANGED, WAITING_UNSEEN,
+    CONTRACT_ALTERED: the stored document is not the one that was admitted).
+    """
+    with audit_refusals(actor=actor, action="contract.returned", object_type="tool", object_id=tool, tool=tool):
+        require_admin(actor)
+        row = tool_locked(actor, tool, make=False)
+        version = ToolVersion.objects.filter(tool=row, number=number).first()
         if version is None:
-            last = versions.first()
-            version = ToolVersion.objects.create(
-                id=uuid4(),
-                tool=tool,
-                number=(last.number if last else 0) + 1,
-                document=document,
-                digest=contract.digest,
-                admitted_by=actor.name,
-                admitted_at=clock.now(),
+            raise NotFound
+        contract = parse_contract(version.document)
+        if contract.digest != version.digest:
+            raise Conflict(
+                f"The stored contract of {tool}, version {number}, is not the one that was admitted, so it is not put "
+                "in force. Tell an operator.",
+                code="CONTRACT_ALTERED",
             )
-        if tool.active_version != version.number:
-            before, tool.active_version = tool.active_version, version.number
-            tool.save(update_fields=["active_version"])
-            audit_record(
-                actor=actor, action="contract.admitted", object_type="tool", object_id=tool.id, tool=tool.name,
-                detail={"number": version.number, "before": before, "digest": version.digest,
-                        "origin": contract.origin.kind, "reviewed_by": contract.origin.reviewed_by},
-            )  # fmt: skip
-    return _row(version, tool, created)
+        if row.active_version == number:
+            return row_of(version, row, created=False)
+        waiting = check_seen(row, seen)
+        put_in_force(
+            actor=actor, tool=row, version=version, contract=contract, change="returned", waiting=waiting,
+            detail={"reason": reason[:2000]},
+        )  # fmt: skip
+        return row_of(version, row, created=False, refused=waiting.count)
 
 
-def contract_retire(*, actor: Actor, tool: str) -> bool:
+def contract_retire(*, actor: Actor, tool: str, reason: str = "") -> bool:
     """Take a tool out of the catalogue: no new call, no dispatch of a waiting one. False if it was out already.
 
     Stops things, so it works while the audit log does not (S69). Raises Forbidden (ROLE_MISSING), NotFound.
     """
     with audit_refusals(actor=actor, action="contract.retired", object_type="tool", object_id=tool, tool=tool):
         require_admin(actor)
-        row = Tool.objects.select_for_update().filter(tenant_id=actor.tenant_id, name=tool).first()
-        if row is None:
-            raise NotFound
+        row = tool_locked(actor, tool, make=False)
         before: Any = row.active_version
         if before is None:
             return False
         row.active_version = None
-        row.save(update_fields=["active_version"])
+        _stamp(actor, row, "retired")
+        detail = {"before": before} | ({"reason": reason[:2000]} if reason else {})
         audit_record_or_owe(
-            actor=actor, action="contract.retired", object_type="tool", object_id=row.id, tool=tool,
-            detail={"before": before},
-        )  # fmt: skip
+            actor=actor, action="contract.retired", object_type="tool", object_id=row.id, tool=tool, detail=detail
+        )
     return True
 
 
-def _row(version: ToolVersion, tool: Tool, created: bool) -> ToolVersionRow:
+def tool_locked(actor: Actor, name: str, *, make: bool) -> Tool:
+    """The tool's row, locked: whoever comes second waits here, and then sees what the first one did. Raises NotFound
+    where it is not there and not to be made. A tool has a row from its first admission on."""
+    if make:
+        Tool.objects.bulk_create([Tool(tenant_id=actor.tenant_id, name=name)], ignore_conflicts=True)
+    found = Tool.objects.select_for_update().filter(tenant_id=actor.tenant_id, name=name).first()
+    if found is None:
+        raise NotFound
+    return found
+
+
+def check_seen(tool: Tool, seen: Seen) -> Waiting:
+    """What waits on the version in force, if it is the one that was shown. Raises Conflict (CONTRACT_CHANGED: another
+    admin was quicker; WAITING_UNSEEN: the page said that nothing waits, and something does)."""
+    if (tool.active_version or 0) != seen.in_force:
+        now = f"version {tool.active_version} is in force" if tool.active_version else "the tool is retired"
+        at = f" at {tool.changed_at:%H:%M:%S} UTC" if tool.changed_at else ""
+        was = f"version {seen.in_force}" if seen.in_force else "none"
+        raise Conflict(
+            f"{tool.changed_by or 'Somebody'} changed {tool.name}{at}: {now}, and your page was made when it was {was}"
+            ". Nothing was changed. Look at what differs now, then decide again.",
+            code="CONTRACT_CHANGED",
+            detail={"in_force": tool.active_version or 0, "by": tool.changed_by},
+        )
+    waiting = waiting_on(tool.tenant_id, tool.name, tool.active_version)
+    if waiting.count and not seen.waiting:
+        raise Conflict(
+            f"{waiting.sentence} Your page did not say so, and nothing was changed. Read it, then press again.",
+            code="WAITING_UNSEEN",
+            detail={"waiting": waiting.count},
+        )
+    return waiting
+
+
+def admit_in(
+    *, actor: Actor, tool: Tool, contract: Contract, document: dict[str, Json], detail: dict[str, Any]
+) -> ToolVersionRow:
+    """Admit in the caller's transaction, under the tool's lock."""
+    versions = ToolVersion.objects.filter(tool=tool).order_by("-number")
+    version = versions.filter(digest=contract.digest).first()
+    created = version is None
+    if version is None:
+        last = versions.first()
+        version = ToolVersion.objects.create(
+            id=uuid4(),
+            tool=tool,
+            number=(last.number if last else 0) + 1,
+            document=document,
+            digest=contract.digest,
+            admitted_by=actor.name,
+            admitted_at=clock.now(),
+        )
+    refused = 0
+    if tool.active_version != version.number:
+        waiting = waiting_on(tool.tenant_id, tool.name, tool.active_version)
+        refused = waiting.count
+        put_in_force(
+            actor=actor, tool=tool, version=version, contract=contract, change="admitted", waiting=waiting,
+            detail=detail,
+        )  # fmt: skip
+    return row_of(version, tool, created=created, refused=refused)
+
+
+def put_in_force(
+    *,
+    actor: Actor,
+    tool: Tool,
+    version: ToolVersion,
+    contract: Contract,
+    change: str,
+    waiting: Waiting,
+    detail: dict[str, Any],
+) -> None:
+    """Make a version the one in force and record it, in the caller's transaction."""
+    before, tool.active_version = tool.active_version, version.number
+    _stamp(actor, tool, change)
+    audit_record(
+        actor=actor, action=f"contract.{change}", object_type="tool", object_id=tool.id, tool=tool.name,
+        detail={"number": version.number, "before": before, "digest": version.digest,
+                "origin": contract.origin.kind, "reviewed_by": contract.origin.reviewed_by,
+                "refused_at_dispatch": waiting.count} | {name: value for name, value in detail.items() if value},
+    )  # fmt: skip
+
+
+def row_of(version: ToolVersion, tool: Tool, *, created: bool, refused: int = 0) -> ToolVersionRow:
+    """The value of a version's row."""
     return ToolVersionRow(
         id=version.id,
         tool=tool.name,
@@ -98,4 +202,10 @@ def _row(version: ToolVersion, tool: Tool, created: bool) -> ToolVersionRow:
         admitted_by=version.admitted_by,
         admitted_at=version.admitted_at,
         created=created,
+        refused=refused,
     )
+
+
+def _stamp(actor: Actor, tool: Tool, change: str) -> None:
+    tool.change, tool.changed_by, tool.changed_at = change, actor.name, clock.now()
+    tool.save(update_fields=["active_version", "change", "changed_by", "changed_at"])

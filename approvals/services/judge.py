@@ -18,13 +18,14 @@ from approvals.core.policy import DENIED, Request, Verdict, evaluate, principal_
 from approvals.core.template import render_text
 from approvals.selectors.catalogue import active_contract, alternatives_for, contract_of, still_admitted, tools_for
 from approvals.selectors.policies import rules_of
+from approvals.selectors.shown_tools import is_shown
 from approvals.store.rows import active_policy_number
 from audit.core.actor import Actor
 from audit.core.canonical import canonical_bytes
 from audit.core.jsondoor import Json
 from audit.core.refusal import Forbidden, NotFound, Refusal
 
-__all__ = ["Prepared", "Verdict", "call_judge", "call_prepare"]
+__all__ = ["Prepared", "Verdict", "call_judge", "call_prepare", "not_exposed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +44,16 @@ class Prepared:
     resource: str
 
 
-def call_prepare(*, actor: Actor, tool: str, arguments: Json | Absent, acting_user: str) -> Prepared:
-    """Check shape, then token and scopes (E2). `acting_user` is the user id the agent acts for, or "".
+def call_prepare(
+    *, actor: Actor, tool: str, arguments: Json | Absent, acting_user: str, shown_only: bool = True
+) -> Prepared:
+    """Check shape, then token and scopes (E2), then whether the agent is shown the tool (R10). `acting_user` is the user
+    id the agent acts for, or "". Without `shown_only` a tool that the agent is not shown is taken too: for a call that
+    a person prepares in the agent's place.
 
     Raises NotFound (UNKNOWN_TOOL), Invalid (ARGUMENTS_MISSING, ARGUMENTS_INVALID, TEMPLATE_NAME_MISSING, …), TooLarge,
-    Forbidden (SCOPE_MISSING, with the scopes in `missing`); each names alternatives that this actor may use.
+    Forbidden (SCOPE_MISSING, with the scopes in `missing`; NOT_EXPOSED); each names alternatives that this actor may
+    use.
     """
     admitted = active_contract(actor.tenant_id, tool)
     if admitted is None:
@@ -66,6 +72,8 @@ def call_prepare(*, actor: Actor, tool: str, arguments: Json | Absent, acting_us
                 code="SCOPE_MISSING",
                 missing=missing,
             )
+        if shown_only and not is_shown(actor, tool):
+            raise not_exposed(tool)
         names: dict[str, Json] = {"args": effective}
         target, resource = render_text(contract.target, names), render_text(contract.resource, names)
     except Refusal as refusal:
@@ -127,6 +135,14 @@ def call_judge(
         principal=_principal(requester, str(tenant_id)),
     )
     return evaluate(rules_of(tenant_id, number), request)
+
+
+def not_exposed(tool: str, where: str = "this agent is") -> Forbidden:
+    """The refusal of a tool that is there and allowed, but not shown here."""
+    return Forbidden(
+        f"{tool} is not among the tools that {where} shown. Use one of the alternatives, or ask an admin to show it.",
+        code="NOT_EXPOSED",
+    )
 
 
 def _requester_refused(

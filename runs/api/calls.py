@@ -46,6 +46,7 @@ class CallsView(ApiView):
                 *AUTH_ERRORS,
                 AGENT_REQUIRED,
                 (403, "SCOPE_MISSING", "The token lacks refunds:write for refund_order. Ask for a token with it."),
+                (403, "NOT_EXPOSED", "refund_order is not among the tools that this run is shown."),
                 (403, "DENIED", "Refunds over A$1,000 are made by hand."),
                 (403, "NO_RULE", "No rule of the policy allows refund_order."),
                 (403, "POLICY_ERROR", "The rule refund-large could not be evaluated, so the call is denied."),

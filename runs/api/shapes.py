@@ -49,6 +49,12 @@ class OpenRequest(Shape):
         required=False, max_length=200, help_text="Your own reference: opening twice with it gives the same run."
     )
     deadline = Moment(required=False, help_text="After this nothing of the run is started.")
+    tools = serializers.ListField(
+        child=Text(max_length=64),
+        required=False,
+        max_length=100,
+        help_text="The run may call these of your tools and no others; without it, all that you are shown.",
+    )
 
 
 class CompleteRequest(Shape):

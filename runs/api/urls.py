@@ -9,7 +9,7 @@ from rest_framework.views import APIView
 from runs.api.calls import CallsView, CallView, WithdrawView
 from runs.api.reconciliation import UnresolvedAskView, UnresolvedDecideView, UnresolvedListView, UnresolvedView
 from runs.api.stops import LiftView, StopsView
-from runs.api.views import CancelView, CompleteView, EventsView, RunsView, RunView
+from runs.api.views import CancelView, CompleteView, EventsView, RunsView, RunToolsView, RunView
 
 
 def routes(long_poll: Callable[[type[APIView]], Callable[..., Any]]) -> list[URLPattern]:
@@ -18,6 +18,7 @@ def routes(long_poll: Callable[[type[APIView]], Callable[..., Any]]) -> list[URL
     return [
         path("runs", RunsView.as_view(), name="api-runs"),
         path(run, RunView.as_view(), name="api-run"),
+        path(f"{run}/tools", RunToolsView.as_view(), name="api-run-tools"),
         path(f"{run}/complete", CompleteView.as_view(), name="api-run-complete"),
         path(f"{run}/cancel", CancelView.as_view(), name="api-run-cancel"),
         path(f"{run}/events", EventsView.as_view(), name="api-run-events"),

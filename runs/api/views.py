@@ -6,6 +6,9 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from approvals.api import examples as tool_examples
+from approvals.api.answers import tool_form
+from approvals.api.shapes import ToolsAnswer
 from audit.api.base import AUTH_ERRORS, BODY_ERRORS, NOT_FOUND, ApiView, actor_of, errors, read_body, read_query
 from runs.api import examples
 from runs.api.answers import event_form, run_form
@@ -17,6 +20,7 @@ from runs.api.shapes import (
     ReasonRequest,
     RunAnswer,
 )
+from runs.selectors.run_tools import tools_in_run
 from runs.selectors.runs import run_get, timeline
 from runs.services.run import run_cancel, run_complete, run_open
 
@@ -47,6 +51,7 @@ class RunsView(ApiView):
                 (409, "CLIENT_REF_REUSED", "Your run with client_ref ticket-4711 acts for somebody else."),
                 *BODY_ERRORS,
                 (422, "DEADLINE_PASSED", "The run's deadline has passed. Give a later one or none."),
+                (422, "TOOLS_INVALID", "erase_customer is not among the tools that you are shown. Leave it out."),
             ),
         },
         examples=[
@@ -78,6 +83,22 @@ class RunView(ApiView):
     def get(self, request: Request, run_id: UUID) -> Response:
         """The run."""
         return Response(run_form(run_get(actor_of(request), run_id)))
+
+
+class RunToolsView(ApiView):
+    """The catalogue as one run sees it."""
+
+    @extend_schema(
+        operation_id="run_tools",
+        summary="List the tools of a run",
+        description="Those that the agent is shown, cut to the `tools` that the run was opened with. Grants nothing.",
+        tags=["runs"],
+        responses={200: ToolsAnswer, **errors(*AUTH_ERRORS, NOT_FOUND)},
+        examples=[OpenApiExample("Tools", value=tool_examples.TOOLS, response_only=True)],
+    )
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """The tools."""
+        return Response({"tools": [tool_form(tool) for tool in tools_in_run(actor_of(request), run_id)]})
 
 
 class CompleteView(ApiView):

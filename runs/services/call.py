@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID, uuid4
 
 from approvals.core.digest import idempotency_key as derived_key
-from approvals.services.judge import Prepared, call_prepare
+from approvals.services.judge import Prepared, call_prepare, not_exposed
 from approvals.services.proposal import proposal_withdraw
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json
@@ -14,6 +14,7 @@ from runs.core.answers import ended
 from runs.core.kinds import EventKind as K
 from runs.models import Call, Run
 from runs.selectors.rows import CallRow, call_row_of
+from runs.selectors.run_tools import tools_of
 from runs.selectors.runs import visible_runs
 from runs.store.append import Loaded, append, as_conflict, lock_run
 
@@ -40,7 +41,7 @@ def call_submit(
     `deadline` is absolute. `idempotency_key` may be left out: in a run it is derived (E6), and another one than the
     derived one contradicts it.
 
-    Raises NotFound, Forbidden (PRINCIPAL_DIFFERS, SCOPE_MISSING, …), Invalid (CALL_ID_INVALID, ARGUMENTS_INVALID,
+    Raises NotFound, Forbidden (PRINCIPAL_DIFFERS, SCOPE_MISSING, NOT_EXPOSED, …), Invalid (CALL_ID_INVALID, ARGUMENTS_INVALID,
     DEADLINE_PASSED, KEY_CONTRADICTS, …), Conflict (CALL_ID_REUSED; NOT_IN_THIS_STATE: the run takes no more calls).
     """
     with audit_refusals(
@@ -57,6 +58,7 @@ def call_submit(
         prepared = call_prepare(actor=actor, tool=tool, arguments=arguments, acting_user=actor.on_behalf_of)
         key = _key(run.id, call_id, tool, idempotency_key)
         loaded = lock_run(run.id)
+        _check_shown_in(loaded, prepared)
         call = Call.objects.filter(run=run, call_id=call_id).first()
         is_new = call is None
         if call is None:
@@ -148,6 +150,14 @@ def _check_envelope(call_id: str, message_id: str, trace_id: str, reason: str) -
     ):
         if len(value) > longest:
             raise Invalid(f"{name} has at most {longest} characters.", code="ENVELOPE_INVALID", detail={"field": name})
+
+
+def _check_shown_in(loaded: Loaded, prepared: Prepared) -> None:
+    """A run that was opened with fewer tools takes no call of another one (R10: exposure per turn)."""
+    tools = tools_of(loaded.state)
+    if tools is not None and prepared.contract.name not in tools:
+        refusal = not_exposed(prepared.contract.name, "this run is")
+        raise refusal.with_alternatives([name for name in prepared.contract.alternatives if name in tools])
 
 
 def _key(run_id: UUID, call_id: str, tool: str, given: str) -> str:

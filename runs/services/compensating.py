@@ -46,7 +46,11 @@ def compensation_prepare_in(
         )
     run = loaded.run
     prepared = call_prepare(
-        actor=_in_place_of(run), tool=tool, arguments=arguments, acting_user=str(run.acting_user_id or "")
+        actor=_in_place_of(run),
+        tool=tool,
+        arguments=arguments,
+        acting_user=str(run.acting_user_id or ""),
+        shown_only=False,
     )
     contract = prepared.contract
     if contract.read_only:

@@ -1,5 +1,6 @@
 """Opening, completing and cancelling a run: what an external agent, or an operator, says about it as a whole."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -17,6 +18,7 @@ from runs.core.kinds import OPEN_CALLS
 from runs.core.kinds import EventKind as K
 from runs.models import Run
 from runs.selectors.rows import RunRow, run_row
+from runs.selectors.run_tools import narrowed_to
 from runs.selectors.runs import visible_runs
 from runs.store.append import append, as_conflict, lock_run
 
@@ -24,11 +26,20 @@ LONGEST_TITLE = 200
 LONGEST_REFERENCE = 200
 
 
-def run_open(*, actor: Actor, title: str, client_ref: str = "", deadline: datetime | None = None) -> RunRow:
+def run_open(
+    *,
+    actor: Actor,
+    title: str,
+    client_ref: str = "",
+    deadline: datetime | None = None,
+    tools: Sequence[str] | None = None,
+) -> RunRow:
     """Open a run for the agent `actor`. The same `client_ref` of the same agent gives the run that is there already.
 
-    `deadline` is absolute. Raises Forbidden (AGENT_REQUIRED, or why the agent may not ask), Invalid (TITLE_INVALID,
-    CLIENT_REF_INVALID, DEADLINE_PASSED), Conflict (CLIENT_REF_REUSED: that run acts for somebody else).
+    `deadline` is absolute. `tools` narrows what the run may call to these of the agent's tools, for good; it never
+    widens: what the agent is not shown is refused here.
+    Raises Forbidden (AGENT_REQUIRED, or why the agent may not ask), Invalid (TITLE_INVALID, CLIENT_REF_INVALID,
+    DEADLINE_PASSED, TOOLS_INVALID), Conflict (CLIENT_REF_REUSED: that run acts for somebody else).
     """
     reference = client_ref or "new"
     with audit_refusals(actor=actor, action="run.opened", object_type="run", object_id=reference):
@@ -40,9 +51,10 @@ def run_open(*, actor: Actor, title: str, client_ref: str = "", deadline: dateti
             raise Invalid(f"A client_ref has at most {LONGEST_REFERENCE} characters.", code="CLIENT_REF_INVALID")
         if deadline is not None and deadline <= clock.now():
             raise Invalid("The run's deadline has passed. Give a later one or none.", code="DEADLINE_PASSED")
+        narrowed = None if tools is None else narrowed_to(actor, tools)
         run, is_new = _find_or_make(actor, requester, title, client_ref, deadline)
         if is_new:
-            _begin(run, actor, requester)
+            _begin(run, actor, requester, narrowed)
         audit_record(
             actor=actor,
             action="run.opened",
@@ -189,14 +201,16 @@ def _by_reference(actor: Actor, client_ref: str) -> Run | None:
     return found
 
 
-def _begin(run: Run, actor: Actor, requester: RequesterFacts) -> None:
-    scope = {
+def _begin(run: Run, actor: Actor, requester: RequesterFacts, tools: list[str] | None) -> None:
+    scope: dict[str, Any] = {
         "tenant": actor.tenant_id,
         "agent": actor.id,
         "acting_user": actor.on_behalf_of,
         "session": actor.session_id,
         "scopes": sorted(requester.scopes),
     }
+    if tools is not None:
+        scope["tools"] = tools
     created = {
         "scope": scope,
         "agent": run.agent_name,

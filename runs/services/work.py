@@ -10,6 +10,7 @@ from access.selectors.actors import RequesterFacts, requester_facts
 from approvals.core.contract_types import Contract
 from approvals.core.digest import check_call_bytes
 from approvals.selectors.catalogue import active_contract, contract_version
+from approvals.selectors.shown_tools import ShownList, shown_list
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json
 from audit.core.refusal import Conflict, Refusal
@@ -155,11 +156,13 @@ class Work(Job):
         """The refusal, naming the contract's alternatives that the requester may use (E3)."""
         if refusal.alternatives:
             return refusal
+        shown = shown_list(self.tenant_id, self.run.agent_id) if self.contract.alternatives else ShownList()
         return refusal.with_alternatives(
             [
                 name
                 for name in self.contract.alternatives
                 if (found := active_contract(self.tenant_id, name)) is not None
                 and self.asked_by.scopes.issuperset(found.contract.scopes)
+                and shown.holds(name)
             ]
         )

@@ -1,0 +1,57 @@
+"""Which tools an agent is shown (R10): those that its scopes allow, cut to the list that an admin made for it.
+
+Being shown grants nothing, and nothing that is not shown is taken (NOT_EXPOSED): a name that an agent learned elsewhere
+opens no tool. Without a list an agent is shown all that its scopes allow.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from approvals.models import AgentTools
+from audit.core.actor import Actor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownList:
+    """An agent's list. `tools` None: all that its scopes allow. `version` is 0 where nobody has changed it yet."""
+
+    tools: frozenset[str] | None = None
+    changed_by: str = ""
+    changed_at: datetime | None = None
+    version: int = 0
+
+    def holds(self, tool: str) -> bool:
+        """Whether the list has the tool."""
+        return self.tools is None or tool in self.tools
+
+
+def shown_list(tenant_id: UUID | str, agent_id: UUID | str) -> ShownList:
+    """The list of one agent of the organisation."""
+    row = AgentTools.objects.filter(tenant_id=tenant_id, agent_id=agent_id).first()
+    return ShownList() if row is None else _list(row)
+
+
+def shown_lists(tenant_id: UUID | str) -> Mapping[UUID, ShownList]:
+    """The lists of all agents that have one."""
+    return {row.agent_id: _list(row) for row in AgentTools.objects.filter(tenant_id=tenant_id)}
+
+
+def is_shown(actor: Actor, tool: str) -> bool:
+    """Whether the tool is among those that `actor` is shown; people are shown every tool."""
+    return actor.kind != "agent" or shown_list(actor.tenant_id, actor.id).holds(tool)
+
+
+def shown_to(actor: Actor) -> Collection[str] | None:
+    """The names of the actor's list; None: every name."""
+    return shown_list(actor.tenant_id, actor.id).tools if actor.kind == "agent" else None
+
+
+def _list(row: AgentTools) -> ShownList:
+    return ShownList(
+        tools=None if row.tools is None else frozenset(row.tools),
+        changed_by=row.changed_by,
+        changed_at=row.changed_at,
+        version=row.version,
+    )

@@ -18,6 +18,7 @@ from approvals.core.terms import terms_from
 from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.catalogue import contract_of
 from approvals.selectors.deciders import prepared_by_of, requires_of, terms_of
+from approvals.selectors.revisions import editors_of
 from audit.core.entry import utc_text
 from audit.core.jsondoor import Json, open_json
 from audit.core.refusal import Conflict, Refusal
@@ -27,6 +28,8 @@ HELD = "proposal.held"
 """The audit action that a proposal's making is recorded under."""
 ASKED_AGAIN = "proposal.asked_again"
 """The one of every later round."""
+QUESTION_ASKED = "proposal.question_asked"
+"""The one of a question to the agent; `clock_stops` in its detail where the time to decide stood still."""
 
 _STORED_LIMIT = 8 * 1_048_576
 _STORED_MEMBERS = 200_000
@@ -129,8 +132,11 @@ def _compare_with_log(proposal: Proposal) -> None:
         # A next round may shorten the time. Only one that was asked after an unknown outcome lengthens it.
         later = _logged(proposal, ASKED_AGAIN, round_=None, where="later_deadline")
         latest = str(later.get("expires_at", "")) if later is not None else latest
-    # The texts sort as the times do.
-    if latest < utc_text(proposal.expires_at):
+    # The texts sort as the times do. What a question stopped comes on top, if the log knows of such a question.
+    stopped = proposal.stopped > timedelta(0) and not made.get("stopped_s")
+    if stopped and _logged(proposal, QUESTION_ASKED, round_=None, where="clock_stops") is None:
+        raise Altered("stopped")
+    if latest < utc_text(proposal.expires_at - proposal.stopped):
         raise Altered("expires_at")
     if seen != proposal.snapshot_hash:
         raise Altered("snapshot")
@@ -150,6 +156,7 @@ def parties_of(proposal: Proposal) -> dict[str, str]:
         "session": str(proposal.token_session_id or ""),
         "contract": str(proposal.tool_version_id),
         **({"prepared_by": prepared_by} if prepared_by else {}),
+        **({"editors": " ".join(sorted(editors_of(proposal)))} if proposal.revision_number > 1 else {}),
     }
 
 

@@ -4,7 +4,7 @@ An overdue pending proposal *is* expired, and so is a granted one that was never
 `standing`, never for the stored `status`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,9 +27,25 @@ from django.db.models import (
 )
 from django.db.models.functions import Coalesce, JSONObject
 
-from approvals.models import Permit, Proposal
+from approvals.models import Decision, Permit, Proposal
 from audit.core.actor import Actor
+from audit.core.visible import as_line
 from audit.store.clock import StatementNow
+
+
+def taken_back_by(by: object, agent_name: str) -> str:
+    """Who took a call back, as one line, where it was not the agent that asked: an operator takes back what was
+    prepared to make up for something that did not happen. "" for the agent itself. `by` is a closed proposal's own."""
+    name = as_line(by) if isinstance(by, str) else ""
+    return "" if name == as_line(agent_name) else name
+
+
+def decided_by(proposal: Any, votes: Sequence[Decision]) -> str:
+    """Who decided last in the present round of a closed proposal, or took it back in the agent's place; "" where nobody
+    did. The row carries `standing` and `ended_by`."""
+    if proposal.standing == "withdrawn":
+        return taken_back_by(proposal.ended_by, proposal.agent_name)
+    return max(votes, key=lambda vote: vote.at).reviewer_name if votes and proposal.decided_at else ""
 
 
 class Intact(Func):

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from approvals.selectors.detail import Detail
 from approvals.selectors.people import VoteRow
+from approvals.selectors.standing import taken_back_by
 from audit.core.visible import Piece, visible
 
 OWNED = "An operator of this organisation owns the question. Nobody sends it again before the target was asked."
@@ -59,8 +60,21 @@ def state_words(detail: Detail) -> tuple[str, str, str]:
     if detail.status == "granted":
         tone, word = _GRANTED.get(detail.afterwards.outcome, ("still", detail.afterwards.outcome))
         return tone, word, "approved" if detail.afterwards.outcome in ("", "started") else word.lower()
-    tone, word = _HAPPENED if _had_happened(detail) else _CLOSED.get(detail.status, ("still", detail.status))
+    tone, word = _HAPPENED if _had_happened(detail) else _closed(detail)
     return tone, word, detail.status
+
+
+def _closed(detail: Detail) -> tuple[str, str]:
+    """Tone and words of a proposal that was closed without running."""
+    tone, word = _CLOSED.get(detail.status, ("still", detail.status))
+    person = _person(detail)
+    return tone, f"Taken back by {person}" if person else word
+
+
+def _person(detail: Detail) -> str:
+    """Who took it back, if that was not the agent."""
+    told = detail.afterwards.detail
+    return taken_back_by(told.get("by"), detail.agent_name) if detail.status == "withdrawn" else ""
 
 
 def steps(detail: Detail) -> list[Step]:
@@ -78,7 +92,7 @@ def steps(detail: Detail) -> list[Step]:
     elif detail.status == "expired":
         told.append(Step(tone="bad", word="Expired.", text="Nothing ran.", at=detail.expires_at))
     elif detail.status != "rejected":
-        tone, word = _CLOSED.get(detail.status, ("still", detail.status))
+        tone, word = _closed(detail)
         told.append(
             Step(tone=tone, word=f"{word}.", text="Nothing ran.", at=detail.decided_at, said=_message(after.detail))
         )
@@ -107,7 +121,7 @@ def closed_words(detail: Detail) -> tuple[str, datetime | None, str]:
             f"{late}; it is refused and nothing ran. The agent may ask again.",
         )
     words = {
-        "withdrawn": "The agent took it back; nothing ran",
+        "withdrawn": f"{_person(detail) or 'The agent'} took it back; nothing ran",
         "cancelled": "It was cancelled with its run and never ran",
         "superseded": "An edited revision took its place; this one never ran",
         "refused": "It was refused when it was judged again; nothing ran",

@@ -20,8 +20,6 @@ class Migration(migrations.Migration):
                 ("at", models.DateTimeField()),
                 ("state", models.BinaryField(null=True)),
                 ("principal", models.JSONField(default=dict)),
-                ("run", models.JSONField(default=dict)),
-                ("exposure", models.JSONField(default=dict)),
                 ("effect", models.TextField()),
                 ("code", models.TextField()),
                 ("rule_id", models.TextField(blank=True)),

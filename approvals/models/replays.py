@@ -46,8 +46,6 @@ class Judgement(models.Model):
     at = models.DateTimeField()
     state = models.BinaryField(null=True)
     principal = models.JSONField(default=dict)
-    run = models.JSONField(default=dict)
-    exposure = models.JSONField(default=dict)
     effect = models.TextField()
     code = models.TextField()
     rule_id = models.TextField(blank=True)

@@ -20,6 +20,7 @@ from runs.services.dispatch import dispatch_read_state
 from runs.services.exhausted import dispatch_exhausted
 from runs.services.lost import dispatch_lost_in
 from runs.services.lost_time import lost_time_look
+from runs.services.patience import Patience
 from runs.services.wake import run_wake
 from runs.services.work import Job, Work
 from runs.signals import work_waits
@@ -29,6 +30,7 @@ from runs.store.claims import Expired, system_actor
 from runs.store.connection import release_all
 
 log = logging.getLogger(__name__)
+_damaged: Patience[UUID] = Patience()
 
 HINT_AFTER_S = 0.75
 """A row that has been ready for longer has lost its hint: workers are told again."""
@@ -51,13 +53,19 @@ def sweep_expired_leases(*, limit: int = BATCH) -> int:
     looked up, never sent again (R7).
     """
     taken = 0
-    for row in claims.expired(limit=limit):
+    for row in claims.expired(limit=limit, without=_damaged.left_alone()):
         try:
             taken += _take_over(row)
         except HeadBusy:
             continue  # found again in a second
         except Exception:
-            log.exception("The lease of row %s is over and could not be taken over.", row.id)
+            pause_s = _damaged.failed(row.id)
+            log.exception(
+                "The lease of row %s of run %s is over and could not be taken over; tried again in %d s.",
+                row.id, row.run_id, pause_s,
+            )  # fmt: skip
+        else:
+            _damaged.settled(row.id)
     return taken
 
 

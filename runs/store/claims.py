@@ -238,15 +238,15 @@ class Expired:
         )  # fmt: skip
 
 
-def expired(*, limit: int) -> list[Expired]:
-    """Rows whose lease is over, oldest first. Read without a lock."""
+def expired(*, limit: int, without: Sequence[UUID] = ()) -> list[Expired]:
+    """Rows whose lease is over, oldest first, `without` those with these ids. Read without a lock."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT id, run_id, call_id, kind, status, fence, attempts, max_attempts, worker, lease_until "
             "FROM runs_dispatch "
             "WHERE status IN ('claimed', 'started') AND lease_until <= (SELECT clearance_now()) "
-            "ORDER BY lease_until LIMIT %s",
-            [limit],
+            "AND id <> ALL(%s) ORDER BY lease_until LIMIT %s",
+            [list(without), limit],
         )
         return [Expired(*row) for row in cursor.fetchall()]
 

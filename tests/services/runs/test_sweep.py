@@ -15,6 +15,8 @@ from audit.store import clock
 from runs.core.kinds import RunStatus
 from runs.management.commands.sweep import Chore, Sweep
 from runs.models import Dispatch
+from runs.services import sweep
+from runs.services.patience import Patience
 from runs.services.sweep import sweep_expired_leases, sweep_ready, sweep_refresh, sweep_wishes
 from runs.signals import work_waits
 from runs.store import claims
@@ -113,6 +115,32 @@ def test_a_head_that_a_frozen_process_holds_does_not_hold_the_sweep(world, stand
     done.set()
     thread.join(10)
     assert ended == [True]
+
+
+def test_a_damaged_run_with_a_leased_row_is_told_ever_more_seldom_and_keeps_no_other_waiting(
+    world, stand_at, owner_sql, caplog, monkeypatch
+):
+    now = [0.0]
+    monkeypatch.setattr(sweep, "_damaged", Patience(lambda: now[0]))
+    damaged, sound = world.run(), world.run()
+    for run in (damaged, sound):
+        world.refund(run, world.order())
+    first = claimed(damaged.id, "evaluate")
+    stand_at(claimed(sound.id, "evaluate").lease_until)
+    owner_sql("UPDATE runs_run SET seq = seq + 5 WHERE id = %s", [damaged.id])
+    told = []
+    for second in range(16):
+        now[0] = float(second)
+        caplog.clear()
+        # One row at a time: the damaged one is the oldest, and the sound one's turn comes all the same.
+        sweep_expired_leases(limit=1)
+        if [record for record in caplog.records if str(first.id) in record.getMessage()]:
+            told.append(second)
+    assert told == [0, 1, 3, 7, 15]
+    assert Dispatch.objects.get(run_id=sound.id).status == "ready"
+    owner_sql("UPDATE runs_run SET seq = seq - 5 WHERE id = %s", [damaged.id])
+    now[0] = 31.0
+    assert sweep_expired_leases() == 1
 
 
 def test_rows_that_wait_are_told_of_again_and_done_here_only_when_nobody_comes(world, stand_at):

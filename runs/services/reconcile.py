@@ -12,6 +12,8 @@ from uuid import UUID
 
 from django.db import transaction
 
+from approvals.core.contract import CONTRACT_SCHEMA
+from approvals.selectors.catalogue import contract_version
 from approvals.services.permit import permit_settle
 from audit.core.refusal import Refusal
 from audit.services.record import audit_record
@@ -37,6 +39,10 @@ log = logging.getLogger(__name__)
 
 LEASE_MS = round((LOOK_UP_SECONDS + 5) * 1000)
 SLOWEST_MS = 60_000
+LONGEST = (
+    CONTRACT_SCHEMA["properties"]["timeout_ms"]["maximum"], CONTRACT_SCHEMA["properties"]["settle_after_ms"]["maximum"]
+)  # fmt: skip
+"""The time limit and the settling time that a contract may declare at most, in ms."""
 
 
 def reconcile_call(*, claim: Claim) -> None:
@@ -51,9 +57,10 @@ def reconcile_call(*, claim: Claim) -> None:
     try:
         work = Work.verified(job)
     except Refusal as refusal:
-        # Edited rows: the question cannot be asked of the target by them; people have to look.
+        # Edited rows: the target cannot be asked by them. People look, once nothing can arrive any more.
+        unasked = LookedUp("inconclusive", code=refusal.code, message=refusal.message)
         try:
-            _leave_to_people(job, LookedUp("inconclusive", code=refusal.code, message=refusal.message), clock.now())
+            _settle(job, machine, unasked, clock.now(), again=False)
         except Gone:
             claims.close(claim)
         return
@@ -61,40 +68,48 @@ def reconcile_call(*, claim: Claim) -> None:
     asked_at = clock.now()
     found = dispatch_look_up(work=work, attempt=attempt)
     try:
-        _settle(work, machine, found, asked_at)
+        if found.found:
+            _happened(work, found)
+        else:
+            _settle(work, machine, found, asked_at, again=found.status != "nothing" and found.code != "NO_LOOK_UP")
     except Gone:
         claims.close(claim)
 
 
-def _settle(work: Work, machine: CallMachine, found: LookedUp, asked_at: datetime) -> None:
-    conclusive_at = _conclusive_at(work, machine)
-    if found.found:
-        _happened(work, found)
-        return
+def _settle(job: Job, machine: CallMachine, found: LookedUp, asked_at: datetime, *, again: bool) -> None:
+    """Nothing was found. `again`: the target may still answer when it is asked later."""
+    conclusive_at = _conclusive_at(job, machine)
     if asked_at < conclusive_at:
-        _note(work, found, asked_at, conclusive=False)
+        _note(job, found, asked_at, conclusive=False)
         wait_ms = round((conclusive_at - clock.now()).total_seconds() * 1000) + 1
         claims.give_back(
-            work.claim, wait_ms=max(wait_ms, 0), count_attempt=False, error="too early to prove that nothing happened"
+            job.claim, wait_ms=max(wait_ms, 0), count_attempt=False, error="too early to prove that nothing happened"
         )
-    elif found.status == "nothing" or found.code == "NO_LOOK_UP":
-        _leave_to_people(work, found, asked_at)
+    elif again:
+        _note(job, found, asked_at, conclusive=False)
+        claims.give_back(job.claim, wait_ms=_pause_ms(job, asked_at), count_attempt=False, error=found.message)
     else:
-        _note(work, found, asked_at, conclusive=False)
-        claims.give_back(work.claim, wait_ms=_pause_ms(work, asked_at), count_attempt=False, error=found.message)
+        _leave_to_people(job, found, asked_at)
 
 
-def _conclusive_at(work: Work, machine: CallMachine) -> datetime:
-    """When a look-up that finds nothing begins to prove something."""
+def _conclusive_at(job: Job, machine: CallMachine) -> datetime:
+    """When a look-up that finds nothing begins to prove something: by the contract that the history names, whatever the
+    call's row says now; where that one was altered, by the most patient one that is ever admitted."""
     if machine.request_deadline is None:  # cannot be: only what was started is unknown
-        raise RuntimeError(f"call {work.call.call_id} is unknown and was never started")
-    deadline = last_deadline(datetime.fromisoformat(machine.request_deadline), work.contract.timeout_ms)
-    return leases.conclusive_at(deadline, work.contract.settle_after_ms)
+        raise RuntimeError(f"call {job.call.call_id} is unknown and was never started")
+    try:
+        admitted = contract_version(job.call.tenant_id, machine.tool, machine.contract_version)
+    except Refusal:
+        admitted = None
+    timeout_ms, settle_ms = LONGEST
+    if admitted is not None:
+        timeout_ms, settle_ms = admitted.contract.timeout_ms, admitted.contract.settle_after_ms
+    return leases.conclusive_at(last_deadline(datetime.fromisoformat(machine.request_deadline), timeout_ms), settle_ms)
 
 
-def _pause_ms(work: Work, now: datetime) -> int:
+def _pause_ms(job: Job, now: datetime) -> int:
     """A quarter of the time it has been unknown for, between one second and one minute, spread by a fifth."""
-    [since] = Dispatch.objects.filter(pk=work.claim.id).values_list("created_at", flat=True)
+    [since] = Dispatch.objects.filter(pk=job.claim.id).values_list("created_at", flat=True)
     unknown_ms = (now - since).total_seconds() * 1000
     return round(min(max(unknown_ms / 4, 1000), SLOWEST_MS) * (0.9 + random.random() / 5))  # noqa: S311
 
@@ -137,8 +152,8 @@ def _leave_to_people(job: Job, found: LookedUp, asked_at: datetime) -> None:
 def reconcile_leave_in(*, loaded: Loaded, job: Job, found: LookedUp, asked_at: datetime | None = None) -> None:
     """The call stays unknown and an operator decides; in the caller's transaction, under the run's head. Raises Gone.
 
-    Nothing of the old request can arrive any more, so its resource is free again. `asked_at`: when the target was
-    asked; None where it was not.
+    Its resource is free again if nothing of the old request can arrive any more; else whoever settles the call frees
+    it. `asked_at`: when the target was asked; None where it was not.
     """
     nothing = found.status == "nothing"
     _note(job, found, asked_at or loaded.at, conclusive=nothing)
@@ -156,7 +171,8 @@ def reconcile_leave_in(*, loaded: Loaded, job: Job, found: LookedUp, asked_at: d
         detail={"looked_up": found.status, "code": found.code},
     )
     machine = job.standing(loaded, CallState.UNKNOWN)
-    resources.free(machine.dispatch_id)
+    if _conclusive_at(job, machine) <= loaded.at:
+        resources.free(machine.dispatch_id)
     tell_call(loaded, job.call.call_id, ended("unknown", refusal.as_dict()))
     detail = {"looked_up": found.status, "conclusive": nothing, "code": found.code, "message": told}
     if machine.proposal_id:

@@ -1,10 +1,17 @@
 """runs/services/reconcile.py: asking the target, and when its silence proves something."""
 
-import pytest
+from datetime import timedelta
 
+import pytest
+from django.db import transaction
+
+from approvals.selectors import catalogue
 from audit.store import clock
 from runs.models import Dispatch, ResourceLease
+from runs.services.exhausted import dispatch_exhausted
 from runs.services.wake import wake_claimed
+from runs.services.work import Job
+from runs.store.append import lock_run
 from tests.support.contracts import demo_document
 from tests.support.histories import claimed
 from tests.support.target import Target
@@ -82,7 +89,7 @@ def test_it_asks_where_the_effect_was_sent_whatever_the_table_says_now(world, sh
     assert "ch_another" not in asked[0]
 
 
-def test_a_stored_call_that_was_edited_is_not_asked_about_and_left_to_people(world, shop, owner_sql):
+def test_a_stored_call_that_was_edited_is_not_asked_about_and_left_to_people(world, shop, stand_at, owner_sql):
     call = unknown(world, shop)
     owner_sql("ALTER TABLE runs_call DISABLE TRIGGER runs_call_bound")
     owner_sql(
@@ -91,8 +98,39 @@ def test_a_stored_call_that_was_edited_is_not_asked_about_and_left_to_people(wor
     asked = []
     shop.list_refunds = lambda visit: asked.append(visit)
     call = ask(world, call)
+    # The old request may still arrive, so the record stays with it, and an operator sees why it cannot be asked about.
+    assert (live_rows(call), ResourceLease.objects.count()) == ([("look_up", "ready")], 1)
+    row = Dispatch.objects.get(call_id=call.id, kind="look_up")
+    assert row.observed["code"] == "DIGEST_MISMATCH"
+    stand_at(row.not_before)
+    call = ask(world, call)
     assert (call.state, asked, live_rows(call)) == ("unknown", [], [])
     assert call.answer["error"]["detail"]["code"] == "DIGEST_MISMATCH"
+    assert ResourceLease.objects.count() == 0
+
+
+def test_where_the_contract_itself_was_altered_the_record_stays_held_as_long_as_any_contract_may_take(
+    world, shop, stand_at, owner_sql
+):
+    call = unknown(world, shop)
+    owner_sql("ALTER TABLE approvals_toolversion DISABLE TRIGGER USER")
+    owner_sql("UPDATE approvals_toolversion SET document = jsonb_set(document, '{settle_after_ms}', '1')")
+    catalogue._contract.cache_clear()
+    deadline = Dispatch.objects.get(call_id=call.id, kind="dispatch").request_deadline
+    for since, held in ((timedelta(days=1, milliseconds=-1), 1), (timedelta(days=1), 0)):
+        stand_at(deadline + since)
+        assert ask(world, call).state == "unknown"
+        assert ResourceLease.objects.count() == held
+
+
+def test_a_look_up_that_fails_on_our_side_each_time_frees_no_record_that_a_request_may_still_reach(world, shop):
+    call = unknown(world, shop, settle_after_ms=60_000)
+    Dispatch.objects.filter(call_id=call.id, kind="look_up").update(not_before=clock.now())
+    job = Job.of(claimed(call.run_id, "look_up"))
+    with transaction.atomic():
+        dispatch_exhausted(loaded=lock_run(call.run_id), job=job)
+    assert "failed on our side" in world.look(call).answer["error"]["message"]
+    assert ResourceLease.objects.count() == 1
 
 
 def test_two_look_ups_at_once_reconcile_once(world, shop, race):

@@ -6,7 +6,7 @@ loads and writes the whole text again was tried and not taken: docs/decisions/00
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import yaml
 
@@ -43,17 +43,17 @@ def spans_of(text: str) -> Span:
 
 
 def _node(text: str, event: yaml.NodeEvent, events: Iterator[yaml.Event]) -> Span:
-    start = event.start_mark.index
+    start = _place(event.start_mark)
     if isinstance(event, yaml.ScalarEvent):
-        end = event.end_mark.index
+        end = _place(event.end_mark)
         # A block of text ends with its last line, not with the empty lines behind it.
         return Span("scalar", start, max(start, len(text[:end].rstrip())) if event.style in ("|", ">") else end, False)
     kind: Literal["list", "map"] = "map" if isinstance(event, yaml.MappingStartEvent) else "list"
     span = Span(kind, start, start, bool(getattr(event, "flow_style", False)))
     for inner in events:
         if isinstance(inner, yaml.CollectionEndEvent):
-            last = span.items[-1].end if span.items else inner.end_mark.index
-            span.end = inner.end_mark.index if span.flow else last
+            last = span.items[-1].end if span.items else _place(inner.end_mark)
+            span.end = _place(inner.end_mark) if span.flow else last
             break
         node = _node(text, inner, events)  # type: ignore[arg-type]  # between the ends there are only nodes
         if kind == "map" and len(span.keys) == len(span.items):
@@ -62,6 +62,11 @@ def _node(text: str, event: yaml.NodeEvent, events: Iterator[yaml.Event]) -> Spa
         else:
             span.items.append(node)
     return span
+
+
+def _place(mark: Any) -> int:
+    """Both parsers mark every event; their types only allow that one does not."""
+    return int(mark.index)
 
 
 def line_start(text: str, at: int) -> int:

@@ -1,8 +1,11 @@
 """Who may decide a proposal, and whose votes count, by the rights of this moment (A5, A9, S8, S17)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from access.core.delegation import Giver
 from access.selectors.actors import DeciderFacts, decider_facts, group_members
+from access.selectors.delegations import giver_at, givers_of
 from approvals.core.eligibility import REVIEWER, Asked, Decider, Eligibility, Vote, may_decide
 from approvals.core.policy import Approver
 from approvals.core.terms import NO_TERMS, Terms, terms_from
@@ -38,13 +41,40 @@ def needs_words(requires: Sequence[Approver]) -> str:
     return " and ".join(f"{approver.count} of {approver.group}" for approver in requires)
 
 
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """As whom somebody may decide, or why not: in their own right where `giver` is None, else in that place."""
+
+    giver: Giver | None
+    allowed: Eligibility
+
+
 def eligibility_of(actor: Actor, proposal: Proposal) -> Eligibility:
     """Whether the actor may decide, with the rights that stand in the database now and not those of its session."""
-    facts = decider_facts(tenant_id=actor.tenant_id, user_id=actor.id) if actor.kind == "person" else None
-    return eligibility_with(facts, actor, proposal)
+    return best_of(capacities_of(actor, proposal)).allowed
 
 
-def eligibility_with(facts: DeciderFacts | None, actor: Actor, proposal: Proposal) -> Eligibility:
+def capacities_of(actor: Actor, proposal: Proposal) -> list[Capacity]:
+    """As whom the actor may decide and as whom not: their own right first, then those in whose place they are now."""
+    if actor.kind != "person":
+        return capacities_with(None, [], actor, proposal)
+    facts = decider_facts(tenant_id=actor.tenant_id, user_id=actor.id)
+    return capacities_with(facts, givers_of(actor.tenant_id, actor.id), actor, proposal)
+
+
+def best_of(capacities: Sequence[Capacity]) -> Capacity:
+    """The first in which they may decide. Where there is none, the one that says most: that the call is somebody's own
+    is told before a group that is missing (S7)."""
+    for wanted in (lambda one: one.allowed.ok, lambda one: one.allowed.code == "SELF_APPROVAL"):
+        found = next((one for one in capacities if wanted(one)), None)
+        if found is not None:
+            return found
+    return capacities[0]
+
+
+def capacities_with(
+    facts: DeciderFacts | None, givers: Sequence[Giver], actor: Actor, proposal: Proposal
+) -> list[Capacity]:
     """The same with rights that were read for many at once."""
     active = facts is not None and facts.active
     decider = Decider(
@@ -56,13 +86,15 @@ def eligibility_with(facts: DeciderFacts | None, actor: Actor, proposal: Proposa
         roles=facts.roles if facts else frozenset(),
         groups=facts.groups if facts else frozenset(),
     )
-    return may_decide(decider=decider, asked=_asked(proposal))
+    asked = _asked(proposal)
+    return [Capacity(giver, may_decide(decider=decider, asked=asked, giver=giver)) for giver in (None, *givers)]
 
 
 def counted_votes(proposal: Proposal, decisions: Sequence[Decision]) -> tuple[list[Vote], list[str]]:
     """The votes of `decisions` that count now, and the names of those whose approval does not any more.
 
-    A vote counts with the groups its giver is in today. A rejection always counts: losing a right undoes no refusal.
+    A vote counts with the groups its giver is in today. One in another's place counts with the groups of whoever gave
+    the place, unless that was called back. A rejection always counts: losing a right undoes no refusal.
     """
     counted: list[Vote] = []
     uncounted: list[str] = []
@@ -70,12 +102,31 @@ def counted_votes(proposal: Proposal, decisions: Sequence[Decision]) -> tuple[li
     for decision in decisions:
         facts = decider_facts(tenant_id=proposal.tenant_id, user_id=decision.reviewer_id)
         if decision.verdict == "reject":
-            counted.append(Vote(str(decision.reviewer_id), "reject", facts.groups if facts else frozenset()))
-        elif facts is not None and may_decide(decider=_decider(facts, proposal), asked=asked).ok:
-            counted.append(Vote(str(decision.reviewer_id), "approve", facts.groups))
+            groups = facts.groups if facts else frozenset()
+            counted.append(Vote(str(decision.reviewer_id), "reject", groups, str(decision.for_user_id or "")))
+            continue
+        vote = _approval(decision, facts, asked, proposal)
+        if vote is None:
+            uncounted.append(decision.by)
         else:
-            uncounted.append(decision.reviewer_name)
+            counted.append(vote)
     return counted, uncounted
+
+
+def _approval(decision: Decision, facts: DeciderFacts | None, asked: Asked, proposal: Proposal) -> Vote | None:
+    """An approval as it counts by the rights of now; None where it does not any more."""
+    if facts is None:
+        return None
+    giver = None
+    if decision.for_user_id is not None:
+        person, giver_id = str(decision.reviewer_id), str(decision.for_user_id)
+        giver = giver_at(proposal.tenant_id, user_id=person, giver_id=giver_id, at=decision.at)
+        if giver is None:
+            return None
+    if not may_decide(decider=_decider(facts, proposal), asked=asked, giver=giver).ok:
+        return None
+    groups = facts.groups if giver is None else giver.groups
+    return Vote(str(decision.reviewer_id), "approve", groups, giver.id if giver else "")
 
 
 def people_who_can_decide(proposal: Proposal) -> dict[str, frozenset[str]]:

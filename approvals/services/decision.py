@@ -12,19 +12,28 @@ from uuid import UUID, uuid4
 
 from django.db import IntegrityError, transaction
 
+from access.core.delegation import Giver
 from approvals.core.eligibility import Tally, tally
 from approvals.core.reasons import reason_of
-from approvals.models import Decision, Permit, Proposal
+from approvals.models import Claim, Decision, Permit, Proposal
 from approvals.selectors.bound import Bound, read_bound
 from approvals.selectors.catalogue import still_admitted
-from approvals.selectors.deciders import counted_votes, eligibility_of, requires_of
+from approvals.selectors.deciders import counted_votes, requires_of
+from approvals.services.click import (
+    already,
+    check_open,
+    check_person,
+    check_same_thing,
+    clock_text,
+    locked_for,
+)
+from approvals.services.places import OWN, check_place_free, giver_for
 from approvals.services.published import proposal_judge_published, stricter_today
 from approvals.store import rounds
 from approvals.store.epochs import CurrentEpoch
-from approvals.store.rows import change, lock_permit, lock_proposal, resolve, votes_of
+from approvals.store.rows import change, lock_permit, resolve, votes_of
 from audit.core.actor import Actor
-from audit.core.canonical import short_digest
-from audit.core.refusal import Conflict, Forbidden, Invalid, NotFound
+from audit.core.refusal import Conflict, Invalid
 from audit.services.record import audit_record, audit_refusals
 from audit.store import clock
 
@@ -53,11 +62,14 @@ def decision_record(
     reason: str = "",
     round: int | None = None,
     read_to_end: bool | None = None,
+    in_place_of: str = "",
 ) -> DecisionRow:
     """Record the actor's verdict on the exact call with this digest; the one that completes the quorum grants.
 
     `digest` is the one that the page showed (A2), `round` the one it stood in (None where the caller has seen none).
     `read_to_end` is what the person said of long texts (S13), None where they were not asked; it goes into the log.
+    `in_place_of` is "self", or the id of the giver of a delegation whose one vote this is; "" takes the actor's own
+    right where there is one, else the first delegation that gives one.
     Decision, permit, resolution, audit entry and the proposal's new status are one transaction. The same verdict of
     the same person again is a normal answer (`repeated`).
 
@@ -74,6 +86,7 @@ def decision_record(
         digest=digest,
         reason=reason,
         read_to_end=read_to_end,
+        in_place_of=in_place_of,
     )
     try:
         return click(round=round)
@@ -107,32 +120,31 @@ def _decide(
     reason: str,
     round: int | None,
     read_to_end: bool | None,
+    in_place_of: str,
 ) -> DecisionRow:
     """One attempt, in a transaction of its own. Raises `_PolicyMovedOn` where the call has to be judged first."""
     asked: dict[str, object] = {"verdict": str(verdict)[:20]}
+    if in_place_of not in ("", OWN):
+        asked["for"] = in_place_of[:40]
     with audit_refusals(actor=actor, action=DECIDED, object_type="proposal", object_id=proposal_id, detail=asked):
-        if actor.kind != "person" or actor.via != "session":
-            raise Forbidden(
-                "Deciding needs a person in their own browser session; no token decides.", code="PERSON_REQUIRED"
-            )
+        check_person(actor, "Deciding")
         if verdict not in ("approve", "reject"):
             raise Invalid("A verdict is approve or reject.", code="VERDICT_UNKNOWN")
-        proposal = lock_proposal(proposal_id, tenant_id=actor.tenant_id)
-        if proposal is None:
-            raise NotFound
+        proposal = locked_for(actor, proposal_id)
         now = clock.now()
         votes = votes_of(proposal)
         bound = read_bound(proposal, decisions=votes, permit=lock_permit(proposal))
         mine = next((vote for vote in votes if str(vote.reviewer_id) == actor.id), None)
         if mine is not None and mine.verdict == verdict and mine.digest == digest and round in (None, proposal.round):
             return _repeated(proposal, mine)
-        _check_open(proposal, votes, now)
-        _check_eligible(actor, proposal)
-        _check_same_thing(proposal, digest, round)
+        check_open(proposal, votes, now)
+        giver = giver_for(actor, proposal, votes, in_place_of)
+        check_same_thing(proposal, digest, round)
         if mine is not None:
             word = "approved" if mine.verdict == "approve" else "rejected"
-            raise _already(f"You {word} this already; one verdict a round.", mine)
-        said = reason_of(reason, required=verdict == "reject")
+            raise already(f"You {word} this already; one verdict a round.", mine)
+        check_place_free(actor, giver, votes)
+        said = reason_of(reason, required=verdict == "reject" or bound.requirement.terms.reason_to_approve)
         if verdict == "approve" and not still_admitted(proposal.tool_version_id):
             raise Conflict(
                 "The contract that this call was made for is no longer admitted, so it would be refused when executed. "
@@ -141,67 +153,12 @@ def _decide(
             )
         if verdict == "approve" and stricter_today(proposal, bound.requirement) is not None:
             raise _PolicyMovedOn(proposal.round)
-        return _record(actor, proposal, bound, votes, verdict, said, now, read_to_end)
-
-
-def _check_open(proposal: Proposal, votes: list[Decision], now: datetime) -> None:
-    """State and expiry. What was decided is told before what is late: whoever decided it did so in time."""
-    if proposal.status in ("granted", "rejected"):
-        last = votes[-1] if votes else None
-        word = "approved" if proposal.status == "granted" else "rejected"
-        if last is not None:
-            raise _already(f"{last.reviewer_name} {word} this at {_clock_text(last.at)}; nothing is left to do.", last)
-        raise Conflict(f"This was {word} already.", code="ALREADY_DECIDED")
-    if proposal.status == "expired" or (proposal.status == "pending" and now >= proposal.expires_at):
-        raise Conflict(
-            f"The time to decide was over at {_clock_text(proposal.expires_at)}; it was refused and nothing ran. "
-            "The agent may ask again.",
-            code="EXPIRED",
-            detail={"expires_at": proposal.expires_at.isoformat()},
-        )
-    if proposal.status != "pending":
-        # Votes stand where it was approved, and taken back before it was sent.
-        before = "before it was executed" if votes else "before anybody decided"
-        words = {
-            "withdrawn": f"The agent took this back {before}",
-            "cancelled": f"The run was cancelled {before}",
-            "superseded": "An edited revision took the place of this",
-            "refused": "This was refused when it was judged again",
-        }
-        raise Conflict(
-            f"{words.get(proposal.status, f'This is {proposal.status}')}; nothing ran and nothing is left to do.",
-            code="CLOSED",
-            detail={"status": proposal.status},
-        )
-
-
-def _check_eligible(actor: Actor, proposal: Proposal) -> None:
-    allowed = eligibility_of(actor, proposal)
-    if not allowed.ok:
-        raise Forbidden(allowed.reason, code=allowed.code, missing=allowed.missing)
-
-
-def _check_same_thing(proposal: Proposal, digest: str, round: int | None) -> None:
-    """The click is about what stands here: the call by its digest, and the state and rules by the round."""
-    if digest != proposal.digest:
-        raise Conflict(
-            f"You decided on another call than this one (this is {short_digest(proposal.digest)}). "
-            "Load the page again and decide on what it shows.",
-            code="DIGEST_CHANGED",
-            detail={"digest": proposal.digest},
-        )
-    if round is not None and round != proposal.round:
-        because = (proposal.why or {}).get("opened_because") or {}
-        raise Conflict(
-            f"This is asked anew since you opened the page: {because.get('message') or 'it was judged again.'} "
-            "Load the page again and decide on what it shows now.",
-            code="ROUND_CHANGED",
-            detail={"round": proposal.round},
-        )
+        return _record(actor, giver, proposal, bound, votes, verdict, said, now, read_to_end)
 
 
 def _record(
     actor: Actor,
+    giver: Giver | None,
     proposal: Proposal,
     bound: Bound,
     votes: list[Decision],
@@ -216,6 +173,8 @@ def _record(
         round=proposal.round,
         reviewer_id=UUID(actor.id),
         reviewer_name=actor.name,
+        for_user_id=UUID(giver.id) if giver else None,
+        for_user_name=giver.name if giver else "",
         verdict=verdict,
         reason=reason,
         digest=proposal.digest,
@@ -230,8 +189,9 @@ def _record(
         raise Conflict("You decided this already; one verdict a round.", code="ALREADY_DECIDED") from None
     requires = requires_of(proposal)
     counted, _ = counted_votes(proposal, [*votes, decision])
-    stand = tally(requires, counted)
-    by: dict[str, object] = {"name": actor.name, "id": actor.id, "reason": reason}
+    stand = tally(requires, counted, rejections=bound.requirement.terms.rejections)
+    Claim.objects.filter(pk=proposal.pk, person_id=actor.id).delete()
+    by: dict[str, object] = {"name": decision.by, "id": actor.id, "reason": reason}
     if stand.outcome == "rejected":
         change(proposal, status="rejected", decided_at=now, refresh_asked_at=None)
         resolve(proposal, "rejected", at=now, by=by)
@@ -258,6 +218,7 @@ def _record(
             "sentence": rounds.logged_sentence(bound.contract, bound.facts, bound.state),
             "rule": proposal.rule_id, "policy": proposal.policy_number, "quorum": stand.words,
             **({} if read_to_end is None else {"read_to_end": read_to_end}),
+            **({"for": {"id": giver.id, "name": giver.name}} if giver else {}),
         },
         **rounds.audited(proposal),
     )  # fmt: skip
@@ -272,8 +233,10 @@ def _record(
 
 
 def _message(proposal: Proposal, verdict: str, stand: Tally) -> str:
-    if verdict == "reject":
+    if proposal.status == "rejected":
         return "Rejected. Nothing runs, and the agent is told your reason."
+    if verdict == "reject":
+        return f"Your rejection is recorded; nothing runs, and others may still decide: it {stand.words}."
     if proposal.status == "granted":
         return "Approved. It runs now, after everything was checked once more."
     return f"Your approval is recorded; nothing runs yet: it {stand.words}."
@@ -286,21 +249,6 @@ def _repeated(proposal: Proposal, mine: Decision) -> DecisionRow:
         status=proposal.status,
         round=proposal.round,
         verdict=mine.verdict,
-        message=f"You {word} this at {_clock_text(mine.at)}. It is recorded once.",
+        message=f"You {word} this at {clock_text(mine.at)}. It is recorded once.",
         repeated=True,
     )
-
-
-def _already(message: str, by: Decision) -> Conflict:
-    return Conflict(
-        message,
-        code="ALREADY_DECIDED",
-        detail={
-            "by": by.reviewer_name, "at": by.at.isoformat(), "verdict": by.verdict, "reason": by.reason,
-        },
-    )  # fmt: skip
-
-
-def _clock_text(at: datetime) -> str:
-    """To the second, in UTC; pages show the reader's own zone beside it from `detail`."""
-    return f"{at:%H:%M:%S} UTC"

@@ -154,6 +154,7 @@ def open_next_round(
     requirement = both_hold(bound.requirement, today)
     counted_from = now.isoformat() if until else _counted_from(proposal)
     asked_at = datetime.fromisoformat(counted_from) if counted_from else proposal.created_at
+    asked_at += proposal.stopped
     expires_at = until or expiry_after(created_at=asked_at, expires_at=proposal.expires_at, requirement=requirement)
     if expires_at <= now:
         late = Because(code="EXPIRED", message="Today's rule gives less time, and that has passed.")

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from approvals.models import Decision, Proposal
 from approvals.selectors.deciders import eligibility_of
+from approvals.selectors.standing import taken_back_by
 from approvals.store.rows import lock_proposal
 from audit.core.actor import Actor
 from audit.core.canonical import short_digest
@@ -52,8 +53,9 @@ def check_open(proposal: Proposal, votes: Sequence[Decision], now: datetime) -> 
     if proposal.status != "pending":
         # Votes stand where it was approved, and taken back before it was sent.
         before = "before it was executed" if votes else "before anybody decided"
+        by = taken_back_by(proposal.outcome_detail.get("by"), proposal.agent_name)
         words = {
-            "withdrawn": f"The agent took this back {before}",
+            "withdrawn": f"{by or 'The agent'} took this back {before}",
             "cancelled": f"The run was cancelled {before}",
             "superseded": "An edited revision took the place of this",
             "refused": "This was refused when it was judged again",

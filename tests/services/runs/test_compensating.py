@@ -2,9 +2,15 @@
 
 import pytest
 
-from approvals.selectors.proposals import proposal_detail
+from approvals.core.narrowing import Narrowing
+from approvals.selectors.proposals import proposal_detail, rows_by_id
+from approvals.services.decision import decision_record
+from approvals.web.narrow import Asked
+from approvals.web.story import closed_words, state_words, steps
+from approvals.web.strips import listed
 from audit.core.refusal import Conflict, Forbidden, Invalid
 from runs.models import Call
+from runs.services.call import call_withdraw
 from runs.services.run import run_cancel
 from tests.services.runs.test_reconciliation import (
     conclusive_at,
@@ -113,7 +119,31 @@ def test_where_nothing_happened_what_should_make_up_for_it_is_taken_back(world, 
     proposal_id = look(world, made).proposal_id
     decide(operator, question, choice)
     assert look(world, made).state == "withdrawn"
-    assert proposal_detail(world.reviewer.actor, proposal_id).status == "withdrawn"
+    detail = proposal_detail(world.reviewer.actor, proposal_id)
+    assert (detail.status, detail.status_words) == ("withdrawn", "Taken back by Ola Brandt; nothing ran.")
+    assert state_words(detail)[1] == steps(detail)[0].word.rstrip(".") == "Taken back by Ola Brandt"
+    assert closed_words(detail)[0] == "Ola Brandt took it back; nothing ran, at"
+    [row] = rows_by_id(world.reviewer.actor, [proposal_id])
+    assert (row.decided_by, in_the_list(world, proposal_id)) == ("Ola Brandt", "taken back by Ola Brandt")
+    with pytest.raises(Conflict, match="Ola Brandt took this back before anybody decided"):
+        decision_record(
+            actor=world.reviewer.actor, proposal_id=proposal_id, verdict="approve", digest=detail.digest, reason=""
+        )
+
+
+def in_the_list(world, proposal_id):
+    """The state's words on the proposal's strip among those that were decided."""
+    strips = listed(world.reviewer.actor, Asked(view="decided", narrowing=Narrowing())).strips
+    return next(strip.word for strip in strips if strip.id == proposal_id)
+
+
+def test_what_the_agent_takes_back_reads_as_taken_back_by_the_agent(world):
+    held = world.held()
+    call_withdraw(actor=world.agent_actor, run_id=held.run_id, call_id=held.call_id)
+    detail = proposal_detail(world.reviewer.actor, held.proposal_id)
+    assert detail.status_words == "Taken back by the agent; nothing ran."
+    assert state_words(detail)[1] == "Taken back by the agent"
+    assert in_the_list(world, held.proposal_id) == "taken back by the agent"
 
 
 def test_nothing_else_is_said_while_it_is_being_made_up_for(world, shop, operator, question):

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from access.core.delegation import Giver
 from approvals.core.policy_document import Approver
 from audit.core.actor import Actor
 
@@ -28,8 +29,7 @@ class Asked:
     """The facts about what is to be decided. Ids are user ids as text, "" where there is none.
 
     `requester_id` is the person behind the run, `acting_for_id` the user the agent acts for, `token_owner_id` who owns
-    the agent or its token, `editor_ids` everybody who edited this revision, `delegate_ids` those who decide only in
-    the place of one of these.
+    the agent or its token, `editor_ids` everybody who edited this revision.
     """
 
     tenant_id: str
@@ -38,13 +38,12 @@ class Asked:
     acting_for_id: str = ""
     token_owner_id: str = ""
     editor_ids: frozenset[str] = frozenset()
-    delegate_ids: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Eligibility:
     """May this person decide? `reason` is a sentence for the page; `code` is "" where the answer is yes, else
-    NOT_FOUND, NEEDS_PERSON, NEEDS_SESSION, INACTIVE, ROLE_MISSING, SELF_APPROVAL or GROUP_MISSING."""
+    NOT_FOUND, NEEDS_PERSON, NEEDS_SESSION, INACTIVE, GIVER_INACTIVE, ROLE_MISSING, SELF_APPROVAL or GROUP_MISSING."""
 
     ok: bool
     reason: str
@@ -57,9 +56,11 @@ def decider_of(actor: Actor, *, active: bool) -> Decider:
     return Decider(actor.id, actor.kind, actor.via, actor.tenant_id, active, actor.roles, actor.groups)
 
 
-def may_decide(*, decider: Decider, asked: Asked) -> Eligibility:
-    """Whether `decider` may approve or reject, by whatever door it comes. No self-approval (A9): not the requester, not
-    the user it acts for, not the token's owner, not an editor, not a delegate of any of them."""
+def may_decide(*, decider: Decider, asked: Asked, giver: Giver | None = None) -> Eligibility:
+    """Whether `decider` may approve or reject, by whatever door it comes: in their own right, or with `giver` in that
+    person's place. No self-approval (A9): not the requester, not the user it acts for, not the token's owner, not an
+    editor, and nobody in the place of one of them. Whoever stands in for somebody has to be fit to decide themselves.
+    """
     if decider.tenant_id != asked.tenant_id:
         return Eligibility(False, "There is nothing with this id here.", "NOT_FOUND")
     if decider.kind != "person":
@@ -76,6 +77,8 @@ def may_decide(*, decider: Decider, asked: Asked) -> Eligibility:
             False, "You may not decide, because you are not a reviewer. Ask an admin.", "ROLE_MISSING", (REVIEWER,)
         )
     groups = tuple(approver.group for approver in asked.requires)
+    if giver is not None:
+        return _in_place_of(giver, asked, groups)
     if decider.groups.isdisjoint(groups):
         names = _listed(groups, "or") if groups else "nobody"
         return Eligibility(False, f"This needs {names}; you are in none of these.", "GROUP_MISSING", groups)
@@ -83,8 +86,31 @@ def may_decide(*, decider: Decider, asked: Asked) -> Eligibility:
     return Eligibility(True, f"You may decide for {_listed(mine, 'or')}.")
 
 
+def _in_place_of(giver: Giver, asked: Asked, groups: tuple[str, ...]) -> Eligibility:
+    """Every ban of the giver holds for whoever decides in their place, and so does what the giver may not any more."""
+    itself = _itself(giver.id, asked)
+    if itself:
+        because = _OF_ANOTHER[itself].format(name=giver.name)
+        return Eligibility(False, f"You may not decide this for {giver.name}, because {because}.", "SELF_APPROVAL")
+    if not giver.active:
+        return Eligibility(
+            False, f"You may not decide this for {giver.name}, whose account is not active.", "GIVER_INACTIVE"
+        )
+    if REVIEWER not in giver.roles:
+        return Eligibility(
+            False, f"You may not decide this for {giver.name}, who is not a reviewer.", "ROLE_MISSING", (REVIEWER,)
+        )
+    mine = [group for group in groups if group in giver.groups]
+    if not mine:
+        names = _listed(groups, "or") if groups else "nobody"
+        return Eligibility(
+            False, f"This needs {names}; you may decide for {giver.name} in none of these.", "GROUP_MISSING", groups
+        )
+    return Eligibility(True, f"You may decide for {giver.name} ({_listed(mine, 'or')}).")
+
+
 def _itself(person: str, asked: Asked) -> str:
-    """Why `person` would be deciding on its own call, or ""."""
+    """Why `person` would be deciding on its own call, said to that person, or ""."""
     if person == "":
         return "your account has no id"
     if person == asked.requester_id:
@@ -95,18 +121,27 @@ def _itself(person: str, asked: Asked) -> str:
         return "the agent that asked is yours"
     if person in asked.editor_ids:
         return "you edited it"
-    if person in asked.delegate_ids:
-        return "you stand in for somebody who may not decide it either"
     return ""
+
+
+_OF_ANOTHER = {
+    "you asked for it": "{name} asked for it",
+    "the agent acts for you": "the agent acts for {name}",
+    "the agent that asked is yours": "the agent that asked is owned by {name}",
+    "you edited it": "{name} edited it",
+    "your account has no id": "that account has no id",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One person's verdict in this round, with the groups the person is in now."""
+    """One person's verdict in this round, with the groups it counts for now. `for_id` is whose vote it is where the
+    person decided in another's place, else ""."""
 
     person_id: str
     verdict: Literal["approve", "reject"]
     groups: frozenset[str]
+    for_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +154,10 @@ class Tally:
 
 
 def tally(requires: Sequence[Approver], votes: Iterable[Vote], *, rejections: int = 1) -> Tally:
-    """Count a round. So many people's `rejections` reject, however many have approved. Every person counts once, for
-    one group, chosen so that as many needs as can be are met. A quorum of nobody is never reached (S8)."""
-    votes = list(votes)
+    """Count a round; `votes` in the order in which they were given. So many people's `rejections` reject, however many
+    have approved. Every person counts once, for one group, chosen so that as many needs as can be are met, and of a
+    giver and a delegate only who was first. A quorum of nobody is never reached (S8)."""
+    votes = once_each(votes)
     against = len({vote.person_id for vote in votes if vote.verdict == "reject"})
     if against and against >= rejections:
         words = "one rejection decides" if rejections <= 1 else f"{rejections} rejections decide"
@@ -145,6 +181,31 @@ def tally(requires: Sequence[Approver], votes: Iterable[Vote], *, rejections: in
     if short:
         return Tally("pending", f"needs {needs}; {sofar}", short)
     return Tally("granted", f"needs {needs}; complete")
+
+
+def once_each(votes: Iterable[Vote]) -> list[Vote]:
+    """The votes that count as one person's and as one person's place: nobody gives two, by whatever name."""
+    kept: list[Vote] = []
+    givers: set[str] = set()
+    places: set[str] = set()
+    for vote in votes:
+        place = vote.for_id or vote.person_id
+        if vote.person_id not in givers and place not in places:
+            kept.append(vote)
+            givers.add(vote.person_id)
+            places.add(place)
+    return kept
+
+
+def still_possible(requires: Sequence[Approver], votes: Iterable[Vote], people: Mapping[str, frozenset[str]]) -> bool:
+    """Whether the votes given and the people who may still decide (id to groups) can together meet what is required.
+
+    Whoever voted, or was voted for, gives no second vote; a rejection gives none at all. False raises the alarm of S8.
+    """
+    given = list(votes)
+    used = {vote.person_id for vote in given} | {vote.for_id for vote in given}
+    pool = {vote.person_id: vote.groups for vote in once_each(given) if vote.verdict == "approve"}
+    return can_be_met(requires, pool | {person: groups for person, groups in people.items() if person not in used})
 
 
 def can_be_met(requires: Sequence[Approver], people: Mapping[str, frozenset[str]]) -> bool:

@@ -179,6 +179,16 @@ class Decision(models.Model):
             ),
         ]
 
+    @property
+    def by(self) -> str:
+        """Who decided, in words: `Anna Berg for Berta Cole` where it was in another's place."""
+        return self.reviewer_name + (f" for {self.for_user_name}" if self.for_user_id else "")
+
+    @property
+    def place(self) -> str:
+        """The id of whose vote it is."""
+        return str(self.for_user_id or self.reviewer_id)
+
 
 class Permit(models.Model):
     """The authority that a granted round gives: redeemed once by one dispatch, or void."""

@@ -11,12 +11,11 @@ from typing import Any
 from uuid import UUID
 
 from approvals.core.digest import parse_snapshot
-from approvals.core.eligibility import Eligibility
 from approvals.core.policy import Match
 from approvals.core.present import CompareRow, Piece, Row, argument_rows, compare_rows, sentence, visible
 from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.bound import Bound, read_bound
-from approvals.selectors.deciders import eligibility_of, needs_words, prepared_by_of, requires_of
+from approvals.selectors.deciders import Capacity, capacities_of, needs_words, prepared_by_of, requires_of
 from approvals.selectors.people import People, Stance, people_of, stance_of
 from approvals.selectors.standing import Same, same_as, taken_back_by
 from audit.core.actor import Actor
@@ -159,19 +158,19 @@ class Whole:
 def detail_of(actor: Actor, proposal: Any) -> Detail:
     """The detail of a row that carries `standing`, `same` and `read_at` (see selectors/proposals.py)."""
     whole = whole_of(proposal)
-    return detail_for(whole, stance_in(whole, actor, eligibility_of(actor, proposal)))
+    return detail_for(whole, stance_in(whole, actor, capacities_of(actor, proposal)))
 
 
 def detail_for(whole: Whole, stance: Stance) -> Detail:
     """The detail for everybody who stands to it like that."""
-    people = replace(whole.detail.people, may_decide=stance.may_decide, reason=stance.reason)
+    people = replace(whole.detail.people, may_decide=stance.may_decide, reason=stance.reason, places=stance.places)
     return replace(whole.detail, people=people, may_revoke=stance.may_revoke)
 
 
-def stance_in(whole: Whole, actor: Actor, allowed: Eligibility) -> Stance:
-    """How the actor stands to it, who is as `allowed` as that."""
+def stance_in(whole: Whole, actor: Actor, capacities: Sequence[Capacity]) -> Stance:
+    """How the actor stands to it, who may decide in these `capacities` or not."""
     return stance_of(
-        actor, whole.proposal, whole.current, whole.permit, tampered=bool(whole.detail.tampered), allowed=allowed
+        actor, whole.proposal, whole.current, whole.permit, tampered=bool(whole.detail.tampered), capacities=capacities
     )
 
 
@@ -316,7 +315,7 @@ def _status_words(proposal: Any, current: Sequence[Decision], permit: Permit | N
     if standing not in ("pending", "granted") and proposal.outcome == "succeeded":
         return "It had happened before a backup of the database was restored; it was not executed again."
     last = current[-1] if current else None
-    by = f" by {last.reviewer_name} at {_clock(last.at)}" if last is not None else ""
+    by = f" by {last.by} at {_clock(last.at)}" if last is not None else ""
     if standing == "pending":
         return f"Waiting for {needs_words(requires_of(proposal))}; without a decision it is refused."
     if standing == "granted":

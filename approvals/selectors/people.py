@@ -6,16 +6,25 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from approvals.core.eligibility import Eligibility, can_be_met, tally
+from approvals.core.eligibility import still_possible, tally
 from approvals.core.present import Piece, visible
 from approvals.models import Decision, Permit
-from approvals.selectors.deciders import counted_votes, needs_words, people_who_can_decide, requires_of
+from approvals.selectors.deciders import (
+    Capacity,
+    best_of,
+    counted_votes,
+    needs_words,
+    people_who_can_decide,
+    requires_of,
+    terms_of,
+)
 from audit.core.actor import Actor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteRow:
-    """One decision. `counts` is false for an earlier round's, and for an approval by somebody who may not any more."""
+    """One decision. `counts` is false for an earlier round's, and for an approval by somebody who may not any more.
+    `name` tells in whose place it was given, where it was."""
 
     round: int
     reviewer_id: UUID
@@ -27,12 +36,23 @@ class VoteRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """As whom somebody may decide: `id` is what the click says ("self", or the giver's id). `until` is the end of the
+    delegation."""
+
+    id: str
+    name: str
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class People:
     """Who must decide and who has (8). `words` is the quorum in words; `left` how many approvals are missing in all.
 
     `may_decide` is for the actor that looks; `reason` says in words why, or why not. `nobody`: the groups hold too few
-    people who may decide (S8). `approve_does` is what an approval by this actor would do: "runs now", or
-    "1 of 2, nothing runs yet".
+    people who may decide (S8), counting who has decided already. `approve_does` is what an approval by this actor would
+    do: "runs now", or "1 of 2, nothing runs yet"; `reject_does` the same of a rejection, "" where one rejects.
+    `places` are those in which this actor may decide, `missing` how many of which group are, in words.
     """
 
     needs: str
@@ -43,6 +63,9 @@ class People:
     reason: str
     nobody: bool
     approve_does: str
+    reject_does: str
+    missing: str
+    places: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +75,7 @@ class Stance:
     may_decide: bool
     reason: str
     may_revoke: bool
+    places: tuple[Place, ...]
 
 
 def people_of(proposal: Any, decisions: Sequence[Decision], current: Sequence[Decision]) -> People:
@@ -59,7 +83,9 @@ def people_of(proposal: Any, decisions: Sequence[Decision], current: Sequence[De
     requires = requires_of(proposal)
     counted, _ = counted_votes(proposal, current)
     counting = {vote.person_id for vote in counted}
-    stand = tally(requires, counted)
+    rejections = terms_of(proposal).rejections
+    stand = tally(requires, counted, rejections=rejections)
+    against = sum(vote.verdict == "reject" for vote in counted)
     wanted = sum(approver.count for approver in requires)
     left = sum(approver.count for approver in stand.missing)
     waiting = proposal.standing == "pending"
@@ -71,7 +97,7 @@ def people_of(proposal: Any, decisions: Sequence[Decision], current: Sequence[De
             VoteRow(
                 round=vote.round,
                 reviewer_id=vote.reviewer_id,
-                name=vote.reviewer_name,
+                name=vote.by,
                 verdict=vote.verdict,
                 reason=tuple(visible(vote.reason)),
                 at=vote.at,
@@ -81,8 +107,10 @@ def people_of(proposal: Any, decisions: Sequence[Decision], current: Sequence[De
         ),
         may_decide=False,
         reason="",
-        nobody=waiting and not can_be_met(requires, people_who_can_decide(proposal)),
+        nobody=waiting and not still_possible(requires, counted, people_who_can_decide(proposal)),
         approve_does="runs now" if left <= 1 else f"{wanted - left + 1} of {wanted}, nothing runs yet",
+        reject_does="" if rejections - against <= 1 else f"{against + 1} of {rejections} rejections",
+        missing=needs_words(stand.missing) if waiting else "",
     )
 
 
@@ -93,9 +121,13 @@ def stance_of(
     permit: Permit | None,
     *,
     tampered: bool,
-    allowed: Eligibility,
+    capacities: Sequence[Capacity],
 ) -> Stance:
-    """How the actor stands to it. `allowed` is their eligibility by the rights of this moment."""
+    """How the actor stands to it. `capacities` are as whom they may decide, by the rights of this moment."""
+    taken = {vote.place: vote for vote in current}
+    open_ones = [one for one in capacities if one.allowed.ok and _id(one, actor) not in taken]
+    allowed = best_of(open_ones or capacities).allowed
+    given = next((taken[_id(one, actor)] for one in capacities if one.allowed.ok and _id(one, actor) in taken), None)
     mine = next((vote for vote in current if str(vote.reviewer_id) == actor.id), None)
     if tampered:
         may, reason = False, "Nobody decides on it: the stored proposal is not the one that was made."
@@ -103,9 +135,27 @@ def stance_of(
         may, reason = False, "There is nothing left to decide."
     elif mine is not None:
         may, reason = False, f"You {'approved' if mine.verdict == 'approve' else 'rejected'} it; one verdict a round."
+    elif given is not None and not open_ones:
+        word = "approved" if given.verdict == "approve" else "rejected"
+        may, reason = False, f"{given.by} {word} it; giver and delegate have one vote."
     else:
         may, reason = allowed.ok, allowed.reason
-    return Stance(may_decide=may, reason=reason, may_revoke=_may_revoke(actor, proposal, current, permit))
+    return Stance(
+        may_decide=may,
+        reason=reason,
+        may_revoke=_may_revoke(actor, proposal, current, permit),
+        places=tuple(_place(one) for one in open_ones) if may else (),
+    )
+
+
+def _id(capacity: Capacity, actor: Actor) -> str:
+    return capacity.giver.id if capacity.giver else actor.id
+
+
+def _place(capacity: Capacity) -> Place:
+    if capacity.giver is None:
+        return Place(id="self", name="", until=None)
+    return Place(id=capacity.giver.id, name=capacity.giver.name, until=capacity.giver.ends_at)
 
 
 def _may_revoke(actor: Actor, proposal: Any, current: Sequence[Decision], permit: Permit | None) -> bool:

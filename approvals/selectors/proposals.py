@@ -251,7 +251,7 @@ def earlier_rejection(run_id: UUID, digest: str) -> Conflict | None:
         return None
     vote = Decision.objects.filter(proposal=rejected, round=rejected.round, verdict="reject").first()
     reason = vote.reason if vote else ""
-    by = vote.reviewer_name if vote else "people"
+    by = vote.by if vote else "people"
     return Conflict(
         f"This exact call was rejected in this run by {by}: {reason}. It is not asked again; do something else.",
         code="REJECTED_BEFORE",

@@ -45,7 +45,7 @@ def decided_by(proposal: Any, votes: Sequence[Decision]) -> str:
     did. The row carries `standing` and `ended_by`."""
     if proposal.standing == "withdrawn":
         return taken_back_by(proposal.ended_by, proposal.agent_name)
-    return max(votes, key=lambda vote: vote.at).reviewer_name if votes and proposal.decided_at else ""
+    return max(votes, key=lambda vote: vote.at).by if votes and proposal.decided_at else ""
 
 
 class Intact(Func):

@@ -41,7 +41,7 @@ def check_open(proposal: Proposal, votes: Sequence[Decision], now: datetime) -> 
         last = votes[-1] if votes else None
         word = "approved" if proposal.status == "granted" else "rejected"
         if last is not None:
-            raise already(f"{last.reviewer_name} {word} this at {clock_text(last.at)}; nothing is left to do.", last)
+            raise already(f"{last.by} {word} this at {clock_text(last.at)}; nothing is left to do.", last)
         raise Conflict(f"This was {word} already.", code="ALREADY_DECIDED")
     if proposal.status == "expired" or (proposal.status == "pending" and now >= proposal.expires_at):
         raise Conflict(
@@ -102,7 +102,7 @@ def already(message: str, by: Decision) -> Conflict:
         message,
         code="ALREADY_DECIDED",
         detail={
-            "by": by.reviewer_name, "at": by.at.isoformat(), "verdict": by.verdict, "reason": by.reason,
+            "by": by.by, "at": by.at.isoformat(), "verdict": by.verdict, "reason": by.reason,
         },
     )  # fmt: skip
 

@@ -22,7 +22,7 @@ from approvals.core.reasons import reason_of
 from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.bound import Altered, Bound, read_bound
 from approvals.selectors.deciders import counted_votes, requires_of
-from approvals.services.judge import call_judge
+from approvals.services.judge import call_judge, facts_of
 from approvals.services.published import policy_changed
 from approvals.store import rounds
 from approvals.store.epochs import CurrentEpoch, elsewhere, now_and_epoch
@@ -191,6 +191,8 @@ class _Check:
             canonical=canonical,
             state=state,
             requester=requester,
+            **facts_of(proposal),
+            acting=True,
         )
         if today.effect == "deny":
             return self.refuse(today.code.upper(), today.message, today)
@@ -210,7 +212,8 @@ class _Check:
         if not same_or_looser(bound.requirement, today):
             return policy_changed(bound.requirement, today)
         counted, uncounted = counted_votes(self.proposal, votes)
-        if tally(requires_of(self.proposal), counted).outcome != "granted":
+        rejections = bound.requirement.terms.rejections
+        if tally(requires_of(self.proposal), counted, rejections=rejections).outcome != "granted":
             names = ", ".join(uncounted) or "Somebody"
             return Because(
                 code="DECIDER_CHANGED", message=f"{names} approved it and may no longer decide it, so it is asked anew."

@@ -11,8 +11,9 @@ from datetime import datetime
 from uuid import UUID
 
 from access.selectors.actors import deciders_facts
+from access.selectors.delegations import givers_by_holder
 from approvals.core.present import CompareRow, Row
-from approvals.selectors.deciders import eligibility_with
+from approvals.selectors.deciders import capacities_with
 from approvals.selectors.detail import Content, Detail, Whole, detail_for, stance_in, whole_of
 from approvals.selectors.proposals import proposal_detail, proposal_row
 from approvals.web.story import Step, closed_words, state_words, steps
@@ -108,7 +109,9 @@ def proposal_news(
         whole: Whole = once(name, lambda: whole_of(proposal_row(name, proposal_id)))
         rights = once(actor.tenant_id, lambda: deciders_facts(tenant_id=actor.tenant_id, user_ids=people))
         facts = rights.get(actor.id) if actor.kind == "person" else None
-        stance = stance_in(whole, actor, eligibility_with(facts, actor, whole.proposal))
+        places = once(("places", actor.tenant_id), lambda: givers_by_holder(actor.tenant_id, people))
+        capacities = capacities_with(facts, places.get(actor.id, []), actor, whole.proposal)
+        stance = stance_in(whole, actor, capacities)
         return once((name, stance), lambda: _shown(detail_for(whole, stance)))
 
     for actor, seen in asks:
@@ -237,12 +240,14 @@ def _signatures(shown: ProposalShown) -> dict[str, str]:
         "notices": [notice for notice in shown.notices if notice.href is None or "second" not in notice.text],
         "outcome": shown.steps,
         "effect": (shown.never, shown.compare, shown.moved, detail.content and detail.content.effect.read_at),
-        "people": (detail.round, people.words, people.votes, people.reason, people.may_decide),
+        "people": (detail.round, people.words, people.votes, people.reason, people.may_decide, people.missing),
         "act": (
             people.may_decide,
             detail.may_revoke,
             detail.round,
             people.approve_does,
+            people.reject_does,
+            people.places,
             people.reason,
             shown.closed,
             shown.closed_at,

@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from approvals.core.eligibility import Asked, Decider, Vote, can_be_met, decider_of, may_decide, tally
+from access.core.delegation import Giver
+from approvals.core.eligibility import (
+    Asked,
+    Decider,
+    Vote,
+    can_be_met,
+    decider_of,
+    may_decide,
+    still_possible,
+    tally,
+)
 from approvals.core.policy import Approver
 from audit.core.actor import Actor
 
@@ -19,7 +29,6 @@ ASKED = Asked(
     acting_for_id="carl",
     token_owner_id="otto",
     editor_ids=frozenset({"ed"}),
-    delegate_ids=frozenset({"dan"}),
 )
 
 
@@ -44,7 +53,6 @@ def test_a_reviewer_of_an_asked_group_who_had_no_part_in_it_may_decide():
         ({"id": "carl"}, "SELF_APPROVAL"),
         ({"id": "otto"}, "SELF_APPROVAL"),
         ({"id": "ed"}, "SELF_APPROVAL"),
-        ({"id": "dan"}, "SELF_APPROVAL"),
         ({"id": ""}, "SELF_APPROVAL"),
     ],
 )
@@ -169,3 +177,93 @@ def test_so_many_rejections_reject_and_one_fewer_only_counts():
 def test_who_rejects_takes_no_seat_of_those_who_approve():
     votes = [Vote("p1", "reject", frozenset({"finance"}))]
     assert tally((Approver("finance", 1),), votes, rejections=2).outcome == "pending"
+
+
+BERTA = Giver("berta", "Berta Cole", True, frozenset({"reviewer"}), frozenset({"finance"}))
+OUTSIDE = dataclasses.replace(ANNA, groups=frozenset())
+
+
+def test_a_delegate_decides_in_the_group_of_the_giver_and_in_no_other():
+    answer = may_decide(decider=OUTSIDE, asked=ASKED, giver=BERTA)
+    assert (answer.ok, answer.reason) == (True, "You may decide for Berta Cole (finance).")
+    elsewhere = dataclasses.replace(BERTA, groups=frozenset({"legal"}))
+    # Anna is in finance herself; that is no right of Berta's.
+    assert may_decide(decider=ANNA, asked=ASKED, giver=elsewhere).code == "GROUP_MISSING"
+
+
+@pytest.mark.parametrize(
+    ("giver", "words"),
+    [
+        ("rita", "Berta Cole asked for it"),
+        ("carl", "the agent acts for Berta Cole"),
+        ("otto", "the agent that asked is owned by Berta Cole"),
+        ("ed", "Berta Cole edited it"),
+    ],
+)
+def test_every_ban_of_the_giver_holds_for_the_delegate(giver, words):
+    answer = may_decide(decider=OUTSIDE, asked=ASKED, giver=dataclasses.replace(BERTA, id=giver))
+    assert (answer.ok, answer.code) == (False, "SELF_APPROVAL")
+    assert answer.reason == f"You may not decide this for Berta Cole, because {words}."
+
+
+@pytest.mark.parametrize("banned", ["rita", "carl", "otto", "ed"])
+def test_a_delegate_who_has_a_part_in_it_decides_it_for_nobody(banned):
+    answer = may_decide(decider=dataclasses.replace(OUTSIDE, id=banned), asked=ASKED, giver=BERTA)
+    assert answer.code == "SELF_APPROVAL"
+
+
+@pytest.mark.parametrize(
+    ("decider", "giver", "code"),
+    [
+        ({"roles": frozenset()}, {}, "ROLE_MISSING"),
+        ({"active": False}, {}, "INACTIVE"),
+        ({"via": "token"}, {}, "NEEDS_SESSION"),
+        ({"kind": "agent"}, {}, "NEEDS_PERSON"),
+        ({"tenant_id": "t2"}, {}, "NOT_FOUND"),
+        ({}, {"active": False}, "GIVER_INACTIVE"),
+        ({}, {"roles": frozenset({"admin"})}, "ROLE_MISSING"),
+        ({}, {"groups": frozenset()}, "GROUP_MISSING"),
+    ],
+)
+def test_giver_and_delegate_must_both_be_fit_to_decide(decider, giver, code):
+    answer = may_decide(
+        decider=dataclasses.replace(OUTSIDE, **decider), asked=ASKED, giver=dataclasses.replace(BERTA, **giver)
+    )
+    assert (answer.ok, answer.code) == (False, code)
+
+
+FINANCE = frozenset({"finance"})
+
+
+def approves(person: str, *, place: str = "") -> Vote:
+    return Vote(person, "approve", FINANCE, place)
+
+
+@pytest.mark.parametrize(
+    "votes",
+    [
+        [approves("anna", place="berta"), approves("berta")],
+        [approves("berta"), approves("anna", place="berta")],
+        [approves("anna", place="berta"), approves("carl", place="berta")],
+        [approves("anna"), approves("anna", place="berta")],
+    ],
+)
+def test_giver_and_delegate_count_once_and_a_person_gives_one_vote(votes):
+    assert tally((Approver("finance", 2),), votes).missing == (Approver("finance", 1),)
+    both = [*votes, approves("dora")]
+    assert tally((Approver("finance", 2),), both).outcome == "granted"
+
+
+def test_a_rejection_for_a_giver_and_the_givers_own_are_one():
+    votes = [Vote("anna", "reject", FINANCE, "berta"), Vote("berta", "reject", FINANCE)]
+    assert tally((Approver("finance", 1),), votes, rejections=2).outcome == "pending"
+
+
+def test_whoever_voted_or_was_voted_for_gives_no_second_vote():
+    needs = (Approver("finance", 2),)
+    people = {"anna": FINANCE, "berta": FINANCE}
+    assert still_possible(needs, [], people)
+    assert still_possible(needs, [approves("anna")], people)
+    assert not still_possible(needs, [approves("anna", place="berta")], people)
+    assert not still_possible(needs, [Vote("anna", "reject", FINANCE)], people)
+    assert still_possible(needs, [approves("anna", place="berta")], people | {"carl": FINANCE})

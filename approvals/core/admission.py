@@ -211,6 +211,8 @@ def _template_findings(contract: Contract) -> Iterator[Finding]:
     sending = reading | {"state", "key"}
     yield from names.template(contract.resource, "/resource", {"args"})
     yield from names.template(contract.target, "/target", {"args"})
+    if contract.customer:
+        yield from names.template(contract.customer, "/customer", {"args", "state"})
     if adapter.reference is not None:
         yield from names.template(adapter.reference.key, "/adapter/reference/key", {"args", "principal"})
     if adapter.read_state is not None:

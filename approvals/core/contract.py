@@ -159,6 +159,7 @@ def _build(document: dict[str, Any], data: bytes) -> Contract:
             document["origin"].get("reviewed_by", ""),
         ),
         digest=sha256_hex(data),
+        customer=document.get("customer", ""),
         input_validator=compile_schema(document["input_schema"]),
         output_validator=compile_schema(document["output_schema"]),
     )

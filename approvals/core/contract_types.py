@@ -162,7 +162,8 @@ class Origin:
 class Contract:
     """One admitted version of a tool. Times are milliseconds unless the name says seconds (`_s`).
 
-    `digest` is the SHA-256 of the document's canonical bytes: equal contracts have equal digests.
+    `digest` is the SHA-256 of the document's canonical bytes: equal contracts have equal digests. `customer` is a
+    template over args and state for whom exposure is counted, "" where the contract names nobody.
     """
 
     name: str
@@ -191,6 +192,7 @@ class Contract:
     adapter: HttpAdapter
     origin: Origin
     digest: str
+    customer: str
     input_validator: jsonschema_rs.Draft202012Validator = field(repr=False, compare=False)
     output_validator: jsonschema_rs.Draft202012Validator = field(repr=False, compare=False)
 

@@ -6,6 +6,7 @@ alike, inside the transaction that acts on its verdict.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -14,18 +15,23 @@ from access.selectors.actors import RequesterFacts
 from approvals.core.contract import Absent, effective_arguments
 from approvals.core.contract_types import Contract
 from approvals.core.digest import call_bytes, digest, parse_call_bytes
+from approvals.core.exposure import subjects_of
 from approvals.core.policy import DENIED, Request, Verdict, evaluate, principal_of
+from approvals.core.policy_names import run_facts
 from approvals.core.template import render_text
+from approvals.models import Proposal
 from approvals.selectors.catalogue import active_contract, alternatives_for, contract_of, still_admitted, tools_for
 from approvals.selectors.policies import rules_of
 from approvals.selectors.shown_tools import is_shown
+from approvals.services.exposure import exposure_judged
 from approvals.store.rows import active_policy_number
 from audit.core.actor import Actor
 from audit.core.canonical import canonical_bytes
 from audit.core.jsondoor import Json
 from audit.core.refusal import Forbidden, NotFound, Refusal
+from audit.store import clock
 
-__all__ = ["Prepared", "Verdict", "call_judge", "call_prepare", "not_exposed"]
+__all__ = ["Prepared", "Verdict", "call_judge", "call_prepare", "facts_of", "not_exposed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +53,9 @@ class Prepared:
 def call_prepare(
     *, actor: Actor, tool: str, arguments: Json | Absent, acting_user: str, shown_only: bool = True
 ) -> Prepared:
-    """Check shape, then token and scopes (E2), then whether the agent is shown the tool (R10). `acting_user` is the user
-    id the agent acts for, or "". Without `shown_only` a tool that the agent is not shown is taken too: for a call that
-    a person prepares in the agent's place.
+    """Check shape, then token and scopes (E2), then whether the agent is shown the tool (R10). `acting_user` is the id
+    of the user that the agent acts for, or "". Without `shown_only` a tool that the agent is not shown is taken too:
+    for a call that a person prepares in the agent's place.
 
     Raises NotFound (UNKNOWN_TOOL), Invalid (ARGUMENTS_MISSING, ARGUMENTS_INVALID, TEMPLATE_NAME_MISSING, …), TooLarge,
     Forbidden (SCOPE_MISSING, with the scopes in `missing`; NOT_EXPOSED); each names alternatives that this actor may
@@ -105,8 +111,15 @@ def call_judge(
     canonical: bytes,
     state: Mapping[str, Json] | None,
     requester: RequesterFacts,
+    run: Mapping[str, Json] | None = None,
+    key: str = "",
+    acting: bool = False,
 ) -> Verdict:
     """The verdict of now on a call: the requester's rights, the contract's admission and checks, today's policy (A5).
+
+    `run` is what `run_facts` made, `key` the call's idempotency key: what it was counted for itself is not held against
+    it. `acting`: the effect starts in this transaction if the verdict lets it; then the sums that limits are judged by
+    are held until it ends, so that of two calls that together pass a limit one passes.
 
     Needs the transaction that acts on the verdict: the policy's number is held in it, so that nobody publishes another
     one in between. Never raises for what a rule or value is (S63). Raises Conflict (CALL_DAMAGED, CONTRACT_ALTERED,
@@ -127,14 +140,38 @@ def call_judge(
             "Ask again under today's contract.",
             number,
         )
+    policy = rules_of(tenant_id, number)
     request = Request(
         tool=contract.name,
         contract=contract,
         arguments=facts.arguments,
         state=state,
-        principal=_principal(requester, str(tenant_id)),
+        principal=principal_of_requester(requester, str(tenant_id)),
+        run=run or {},
+        exposure=exposure_judged(
+            tenant_id=tenant_id,
+            policy=policy,
+            contract=contract,
+            subjects=subjects_of(
+                contract, arguments=facts.arguments, state=state, agent_id=str(requester.agent.get("id", ""))
+            ),
+            key=key,
+            acting=acting,
+        ),
+        now=clock.now(),
     )
-    return evaluate(rules_of(tenant_id, number), request)
+    return evaluate(policy, request)
+
+
+def facts_of(proposal: Proposal) -> dict[str, Any]:
+    """What `call_judge` has to be told of a proposal's call beside its bytes: `run` and `key`."""
+    run = run_facts(
+        run_id=proposal.run_id,
+        title=proposal.run_title,
+        agent_version=proposal.agent_version,
+        reason=proposal.reason,
+    )
+    return {"run": run, "key": proposal.key}
 
 
 def not_exposed(tool: str, where: str = "this agent is") -> Forbidden:
@@ -163,7 +200,7 @@ def _deny(code: str, message: str, policy_number: int) -> Verdict:
     return Verdict("deny", code, message, "", policy_number)
 
 
-def _principal(requester: RequesterFacts, tenant_id: str) -> dict[str, Json]:
+def principal_of_requester(requester: RequesterFacts, tenant_id: str) -> dict[str, Json]:
     """The agent with its rights of now, as conditions read it; `principal.user` is the person it acts for, or null."""
     user = requester.user
     agent = Actor(

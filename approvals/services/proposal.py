@@ -21,7 +21,7 @@ from approvals.selectors.bound import HELD, Altered, parties_of, read_bound
 from approvals.selectors.catalogue import contract_of
 from approvals.selectors.proposals import earlier_rejection
 from approvals.selectors.standing import WAITING, visible_proposals
-from approvals.services.judge import call_judge
+from approvals.services.judge import call_judge, facts_of
 from approvals.signals import announce
 from approvals.store import rounds
 from approvals.store.rounds import Because
@@ -332,6 +332,7 @@ def _judge_again(proposal: Proposal, state: Mapping[str, Json], read_at: datetim
             acting_user_id=proposal.acting_user_id,
             token_session_id=proposal.token_session_id,
         ),
+        **facts_of(proposal),
     )
     if today.effect == "deny":
         because = Because(code=today.code.upper(), message=today.message)

@@ -18,7 +18,7 @@ from approvals.core.digest import parse_snapshot
 from approvals.core.policy import NO_RULE, Verdict, same_or_looser, verdict_from
 from approvals.models import Proposal
 from approvals.selectors.bound import read_bound
-from approvals.services.judge import call_judge
+from approvals.services.judge import call_judge, facts_of
 from approvals.store import rounds
 from approvals.store.reach import open_after, reach_move, reach_of, reaches_open
 from approvals.store.rounds import Because
@@ -135,6 +135,7 @@ def _stricter(proposal: Proposal, requirement: Verdict) -> Verdict | None:
             acting_user_id=proposal.acting_user_id,
             token_session_id=proposal.token_session_id,
         ),
+        **facts_of(proposal),
     )
     if today.effect == "deny":
         return today if _by_policy(today) else None

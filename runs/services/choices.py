@@ -5,6 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from approvals.services.again import proposal_ask_after_unknown
+from approvals.services.exposure import exposure_take_back
 from approvals.services.permit import permit_settle
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json
@@ -146,6 +147,7 @@ class Case:
                     "call": str(self.call.id),
                 },
             )
+        exposure_take_back(tenant_id=self.call.tenant_id, key=self.call.key)
         resources.free(self.machine.dispatch_id)
         self.record("call.reconciled", outcome="did_not_happen", proof=proof.standing)
         return self.row("did_not_happen", CallState.FAILED, "Recorded: it did not happen. The agent is told.")
@@ -183,6 +185,7 @@ class Case:
         answer = ended(standing, told.as_dict())
         fact = self.fact("retry", proof, approval="void" if void else "holds")
         loaded = self._append(fact, answer, loaded=loaded)
+        exposure_take_back(tenant_id=self.call.tenant_id, key=self.call.key)
         resources.free(self.machine.dispatch_id)
         proposal_id = self.machine.proposal_id
         if proposal_id and void:

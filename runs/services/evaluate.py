@@ -4,6 +4,7 @@ from django.db import transaction
 
 from approvals.core.boundary import boundary_for
 from approvals.services.judge import call_judge
+from approvals.services.judged import judgement_keep
 from audit.core.refusal import Forbidden, Refusal
 from audit.services.record import audit_record
 from runs.core.kinds import CallState
@@ -57,6 +58,15 @@ def _judge(work: Work, observed: Observed) -> None:
             canonical=bytes(work.call.canonical),
             state=observed.state,
             requester=requester,
+            **work.judged_as,
+        )
+        judgement_keep(
+            tenant_id=work.tenant_id,
+            run_id=work.run.id,
+            call_id=work.call.call_id,
+            state=observed.state,
+            requester=requester,
+            verdict=verdict,
         )
         if verdict.effect == "deny":
             dispatch_refuse_in(loaded=loaded, job=work, refusal=verdict.refusal())

@@ -5,6 +5,7 @@ import time
 
 from django.db import DatabaseError, InterfaceError, transaction
 
+from approvals.services.exposure import exposure_settle
 from approvals.services.permit import permit_settle
 from audit.services.record import audit_record
 from audit.store import clock
@@ -82,6 +83,8 @@ def dispatch_end_in(
     )
     if machine.proposal_id:
         permit_settle(proposal_id=machine.proposal_id, outcome=ending.settled, detail=_told(ending, outcome, work))
+    if outcome.status != "unknown":  # what is sent again though it may have happened stays counted
+        exposure_settle(tenant_id=work.tenant_id, key=work.call.key, settled=ending.settled)
     if ending.frees:
         resources.free(machine.dispatch_id)
     if machine.compensates and ending.settled == "succeeded":

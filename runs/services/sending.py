@@ -14,6 +14,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from approvals.services.exposure import exposure_count
 from approvals.services.judge import call_judge
 from approvals.services.permit import Redeemed, permit_redeem
 from approvals.services.permit import Refused as PermitRefused
@@ -123,6 +124,14 @@ def _start(work: Work, observed: Observed, *, since: datetime) -> datetime | Non
         may = _authorised(work, loaded, machine, observed)
         if may is None:
             return None
+        exposure_count(
+            tenant_id=work.tenant_id,
+            key=work.call.key,
+            contract=work.contract,
+            arguments=work.arguments,
+            state=observed.state,
+            agent_id=work.run.agent_id,
+        )
         if not resources.take(tenant_id=work.call.tenant_id, resource=work.resource, dispatch_id=claim.id):
             raise _Busy
         if resources.was_used(tenant_id=work.call.tenant_id, resource=work.resource, dispatch_id=claim.id, since=since):
@@ -199,6 +208,8 @@ def _authorised(work: Work, loaded: Loaded, machine: CallMachine, observed: Obse
         canonical=bytes(work.call.canonical),
         state=observed.state,
         requester=requester,
+        **work.judged_as,
+        acting=True,
     )
     if verdict.effect == "allow":
         at = clock.now()
@@ -214,6 +225,8 @@ def _not_redeemed(work: Work, loaded: Loaded, machine: CallMachine, observed: Ob
     """What approvals says instead of the permit becomes the call's next step, in the same transaction."""
     if refused.kind == "retry_read":
         raise _Stale(refused.message)
+    if refused.code == "SUPERSEDED":
+        raise Gone  # it was edited: its resolution ends this call and begins the revision
     if refused.kind == "ask_again" and refused.proposal is not None:
         verdict = refused.verdict
         dispatch_held_in(

@@ -9,6 +9,7 @@ from uuid import UUID
 from access.selectors.actors import RequesterFacts, requester_facts
 from approvals.core.contract_types import Contract
 from approvals.core.digest import check_call_bytes
+from approvals.core.policy_names import run_facts
 from approvals.selectors.catalogue import active_contract, contract_version
 from approvals.selectors.shown_tools import ShownList, shown_list
 from audit.core.actor import Actor
@@ -77,6 +78,13 @@ class Job:
             "call_id": self.call.call_id,
             "tool": self.call.tool,
         }
+
+    @property
+    def judged_as(self) -> dict[str, Any]:
+        """What `call_judge` has to be told of the call beside its bytes."""
+        run = self.run
+        facts = run_facts(run_id=run.id, title=run.title, agent_version=run.agent_version, reason=self.call.reason)
+        return {"run": facts, "key": self.call.key}
 
     def standing(self, loaded: Loaded, *states: str) -> CallMachine:
         """Where the call stands under the head's lock. Raises Gone when that is not one of `states`."""

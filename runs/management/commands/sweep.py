@@ -19,13 +19,16 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
+from approvals.services.exposure import exposure_forget_old
 from approvals.services.proposal import proposal_expire_due
 from approvals.services.published import open_judge, open_tenants
+from approvals.services.replay import replays_left_alone
 from audit.services.heartbeat import heartbeat_record
 from audit.services.months import audit_months_prepare
 from audit.services.record import audit_pay_owed
 from runs.services.drain import wake_drain
 from runs.services.held_back import sweep_held_back
+from runs.services.replay import replay_run
 from runs.services.resolution import resolutions_consume
 from runs.services.restore import database_restored_if_elsewhere
 from runs.services.sweep import (
@@ -94,7 +97,9 @@ class Sweep:
             Chore("find work that waits", 0, self._ready),
             Chore("refresh what people look at", 0, self._wishes),
             Chore("carry a new policy to what waits", 0, self._published),
+            Chore("take up replays that nobody works on", 0, self._replays),
             Chore("tell calls that are held back of their approval's end", 2, sweep_held_back),
+            Chore("forget counters that no limit reaches", 600, exposure_forget_old),
             Chore("pay owed audit entries", 5, audit_pay_owed),
             Chore("prepare the audit log's months", 3600, lambda: audit_months_prepare(actor=sweep_actor())),
         ]
@@ -127,6 +132,10 @@ class Sweep:
     def _published(self) -> None:
         for tenant_id in open_tenants():
             self._begin(tenant_id, partial(open_judge, tenant_id=tenant_id))
+
+    def _replays(self) -> None:
+        for replay_id in replays_left_alone():
+            self._begin(replay_id, partial(replay_run, replay_id=replay_id))
 
     def _begin(self, what: UUID, do: Callable[[], object]) -> bool:
         """In a thread; True if one is at it. Not if all are busy: what is not done now is found again in a second."""

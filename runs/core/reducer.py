@@ -11,14 +11,14 @@ function does), a worker that sends late (the kernel timer does).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from runs.core import guards
 from runs.core.events import BODIES, Event
 from runs.core.kinds import FINAL_CALLS, OPEN_CALLS, SENT_CALLS, CallState, EffectState, EventKind, RunPhase
 from runs.core.orders import SCHEDULING, call_command, run_commands
-from runs.core.state import CallMachine, Command, State
+from runs.core.state import CallMachine, Command, State, changed
 from runs.core.table import IllegalTransition, Row, choose, index, read
 
 __all__ = ["CALL_TABLE", "NO_CALL", "REDUCERS", "RUN_TABLE", "CallMachine", "Command", "IllegalTransition", "Reducer",
@@ -141,7 +141,7 @@ def fold(state: State, event: Event) -> tuple[State, tuple[Command, ...]]:
         facts[STAMPS[event.kind]] = event.at
     if event.kind in RUN_CHANGES:
         facts |= RUN_CHANGES[event.kind](state, event)
-    after = replace(state, **facts)
+    after = changed(state, facts)
     commands: tuple[Command, ...] = ()
     if event.kind in ABOUT_A_CALL:
         after, commands = _fold_call(after, event, event.body["call_id"])
@@ -165,9 +165,8 @@ def _fold_call(state: State, event: Event, call_id: str) -> tuple[State, tuple[C
         moved = _proposed(event)
     else:
         target = CallState(_target(row, call, event))
-        moved = replace(call, state=target, **CALL_CHANGES[event.kind](call, event, target))
-        if target is not call.state:
-            moved = replace(moved, since=event.at)
+        since = call.since if target is call.state else event.at
+        moved = changed(call, {"state": target, "since": since, **CALL_CHANGES[event.kind](call, event, target)})
     after = state.with_call(moved)
     return after, tuple(call_command(kind, after, moved, event) for kind in row.commands)
 

@@ -1,12 +1,14 @@
 """A run again from its history, and checkpoints that do not change it."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from runs.core.kinds import EventKind, RunStatus
+from runs.core.kinds import CallState, EventKind, RunStatus
 from runs.core.reducer import CallMachine, IllegalTransition, State
 from runs.core.replay import checkpoint_due, replay
+from runs.core.state import changed
 from runs.core.status import run_status
 from tests.core.runs.story import Story, moment
 
@@ -125,3 +127,16 @@ def _written_by(calls: int) -> int:
             written += len(json.dumps(story.state.to_json()))
             story.state = story.state.checkpointed()
     return written
+
+
+def test_a_changed_value_is_what_the_library_would_make_of_it():
+    """`changed` stands in for `dataclasses.replace` because a long history is mostly that."""
+    call = CallMachine(
+        call_id="c", state=CallState.NEW, tool="t", contract_version=1, digest="d", key="k", side_effect="read",
+        retry_class="never", read_only=True, message_id="m",
+    )  # fmt: skip
+    changes = {"state": CallState.READY, "fence": 7}
+    assert changed(call, changes) == replace(call, **changes) != call
+    assert changed(call, {}) == call
+    with pytest.raises(TypeError):
+        changed(call, {"no_such_field": 1})

@@ -16,7 +16,7 @@ from approvals.core.contract import Absent, effective_arguments
 from approvals.core.contract_types import Contract
 from approvals.core.digest import call_bytes, digest, parse_call_bytes
 from approvals.core.exposure import subjects_of
-from approvals.core.policy import DENIED, Request, Verdict, evaluate, principal_of
+from approvals.core.policy import DENIED, Policy, Request, Verdict, evaluate, principal_of
 from approvals.core.policy_names import run_facts
 from approvals.core.template import render_text
 from approvals.models import Proposal
@@ -130,7 +130,7 @@ def call_judge(
     contract = contract_of(tool_version_id)
     facts = parse_call_bytes(canonical)
     number = active_policy_number(tenant_id, hold=True)
-    refused = _requester_refused(contract, requester, number, facts.acting_user)
+    refused = requester_refused(contract, requester, number, facts.acting_user)
     if refused is not None:
         return refused
     if not still_admitted(tool_version_id):
@@ -141,26 +141,46 @@ def call_judge(
             number,
         )
     policy = rules_of(tenant_id, number)
-    request = Request(
-        tool=contract.name,
+    request = request_judged(
+        tenant_id=tenant_id,
+        policy=policy,
         contract=contract,
         arguments=facts.arguments,
         state=state,
-        principal=principal_of_requester(requester, str(tenant_id)),
+        requester=requester,
         run=run or {},
+        key=key,
+        acting=acting,
+    )
+    return evaluate(policy, request)
+
+
+def request_judged(
+    *,
+    tenant_id: UUID | str,
+    policy: Policy,
+    contract: Contract,
+    arguments: Mapping[str, Any],
+    state: Mapping[str, Json] | None,
+    requester: RequesterFacts,
+    run: Mapping[str, Json],
+    key: str,
+    acting: bool = False,
+) -> Request:
+    """What `evaluate` is asked: the call with the requester's rights, the sums and the time of now."""
+    subjects = subjects_of(contract, arguments=arguments, state=state, agent_id=str(requester.agent.get("id", "")))
+    return Request(
+        tool=contract.name,
+        contract=contract,
+        arguments=arguments,
+        state=state,
+        principal=principal_of_requester(requester, str(tenant_id)),
+        run=run,
         exposure=exposure_judged(
-            tenant_id=tenant_id,
-            policy=policy,
-            contract=contract,
-            subjects=subjects_of(
-                contract, arguments=facts.arguments, state=state, agent_id=str(requester.agent.get("id", ""))
-            ),
-            key=key,
-            acting=acting,
+            tenant_id=tenant_id, policy=policy, contract=contract, subjects=subjects, key=key, acting=acting
         ),
         now=clock.now(),
     )
-    return evaluate(policy, request)
 
 
 def facts_of(proposal: Proposal) -> dict[str, Any]:
@@ -182,9 +202,10 @@ def not_exposed(tool: str, where: str = "this agent is") -> Forbidden:
     )
 
 
-def _requester_refused(
+def requester_refused(
     contract: Contract, requester: RequesterFacts, policy_number: int, acting_user: str
 ) -> Verdict | None:
+    """The denial of whoever may not ask, by the rights of now; None for who may."""
     if not requester.ok:
         return _deny(requester.code or DENIED, requester.message, policy_number)
     if str((requester.user or {}).get("id", "")) != acting_user:

@@ -45,3 +45,8 @@ its own process now, and a receiver that did it answers True."""
 def announce_policy(tenant_id: UUID) -> None:
     """Send `policy_published` once the current transaction has committed."""
     transaction.on_commit(partial(policy_published.send_robust, sender=None, tenant_id=tenant_id), robust=True)
+
+
+def announce_replay(replay_id: UUID) -> None:
+    """Send `replay_waits` once the current transaction has committed."""
+    transaction.on_commit(partial(replay_waits.send_robust, sender=None, replay_id=replay_id), robust=True)

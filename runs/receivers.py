@@ -8,8 +8,9 @@ from uuid import UUID
 
 from django.dispatch import receiver
 
-from approvals.signals import policy_published, proposal_changed
+from approvals.signals import policy_published, proposal_changed, replay_waits
 from runs.live import hints
+from runs.services.replay import replay_run
 from runs.signals import run_advanced, work_waits
 
 
@@ -43,3 +44,9 @@ def proposal_has_changed(*, tenant_id: UUID, proposal_id: UUID, version: int, ru
 def policy_was_published(*, tenant_id: UUID, **_: Any) -> None:
     """A new version is in force: what waits is judged by it."""
     hints.task("runs.tasks.judge_open", tenant_id)
+
+
+@receiver(replay_waits)
+def replay_has_waited(*, replay_id: UUID, here: bool = False, **_: Any) -> bool:
+    """A policy is to be tried on past calls: by a worker, or in this very process for whoever waits for it."""
+    return replay_run(replay_id=replay_id) if here else hints.task("runs.tasks.replay", replay_id)

@@ -6,6 +6,7 @@ from celery import shared_task
 
 from approvals.services.published import open_judge
 from approvals.signals import policy_published
+from runs.services.replay import replay_run
 from runs.services.wake import run_wake
 
 BATCHES = 20
@@ -25,3 +26,9 @@ def judge_open(tenant_id: str) -> None:
             return
     # Very many wait: in between, others get their turn.
     policy_published.send_robust(sender=None, tenant_id=UUID(tenant_id))
+
+
+@shared_task(name="runs.tasks.replay", ignore_result=True)
+def replay(replay_id: str) -> None:
+    """Try a policy on past calls."""
+    replay_run(replay_id=UUID(replay_id))

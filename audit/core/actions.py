@@ -48,6 +48,7 @@ ACTIONS: dict[str, Action] = {
     "call.held_again": Action("A call was held again before it was sent"),
     "call.refused": Action("A call was refused"),
     "call.withdrawn": Action("A call was taken back", "take a call back"),
+    "call.revised": Action("An edited revision took the place of a call"),
     "call.resolved": Action("The run was told how its proposal ended"),
     "call.started": Action("A call was started"),
     "call.succeeded": Action("A call succeeded"),
@@ -93,6 +94,8 @@ ACTIONS: dict[str, Action] = {
     "contract.stored": Action("A tool's contract was stored as a candidate", "store a tool's contract"),
     "contract.dropped": Action("A candidate for a tool's contract was dropped", "drop a candidate"),
     "policy.published": Action("A policy was published", "publish a policy"),
+    "policy.replay_asked": Action("A policy's text was tried on past calls", "try a policy's text on past calls"),
+    "policy.replay_cancelled": Action("A replay of a policy was cancelled", "cancel a replay of a policy"),
     "policy.draft_saved": Action("A draft of the policy was saved", "save a draft of the policy"),
     "policy.draft_asked": Action(
         "A second admin was asked to publish a draft", "ask a second admin to publish a draft"

@@ -23,6 +23,7 @@ from audit.store import entries
 
 logger = logging.getLogger(__name__)
 
+REFUSED_WAIT_MS = 3000
 _LONGEST_ID = 200  # characters; an id that a stranger typed (an unknown client id) must not fill the log
 
 
@@ -89,13 +90,16 @@ def audit_refused(
 ) -> None:
     """Record that somebody was refused; in a transaction of its own, after the refused change has rolled back.
 
-    The refusal stands whether or not this can be written (nothing happened), so a failure is only logged.
+    The refusal stands whether or not this can be written (nothing happened), so a failure is only logged, and a log
+    that somebody has locked keeps nobody waiting for their answer.
     """
     detail = {**(rest.pop("detail", None) or {}), "code": refusal.code}
     if refusal.missing:
         detail["missing"] = refusal.missing
     try:
         with transaction.atomic():
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{REFUSED_WAIT_MS}ms"])
             audit_record(
                 actor=actor, action=action, object_type=object_type, object_id=object_id,
                 **{"verdict": "refused", **rest, "detail": detail},

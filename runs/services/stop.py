@@ -5,17 +5,19 @@ still judged and held and decided, an approved one waits while its time runs out
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 from uuid import UUID, uuid4
 
-from django.db import IntegrityError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
 
+from access.selectors.actors import tenant_ids
 from access.selectors.names import agent_names
 from approvals.core.reasons import reason_of
 from approvals.selectors.catalogue import tool_names
 from audit.core.actor import Actor
-from audit.core.refusal import Forbidden, Invalid, NotFound
+from audit.core.refusal import Forbidden, Invalid, NotFound, Unavailable
 from audit.services.record import audit_record, audit_record_or_owe, audit_refusals
 from audit.store import clock
 from runs.models import Stop
@@ -29,6 +31,8 @@ RUNS_TOLD = 500
 """Runs that lifting tells workers of at once; the sweep finds the others within a second."""
 AUDIT_WAIT_MS = 3000
 """How long a stop waits for a log that somebody has locked, before its entry is owed."""
+LOCKED_WAIT_MS = 50
+"""The same for the entries behind one that is owed already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,16 +84,14 @@ def stop_set(*, actor: Actor, kind: str, subject: str = "", reason: str) -> Stop
             # Only where the locks were not to be had: two set the same one, and the other one was first.
             first = Stop.objects.get(tenant_id=tenant_id, kind=kind, subject=subject, lifted_at=None)
             return StopSet(stop=stop_row(first), repeated=True)
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{AUDIT_WAIT_MS}ms"])
-        audit_record_or_owe(
-            actor=actor,
-            action="stop.set",
-            object_type="stop",
-            object_id=row.id,
-            tool=subject if kind == "tool" else "",
-            detail={"kind": kind, "subject": subject, "name": name, "reason": said, "settled": settled},
-        )
+        wait_ms = AUDIT_WAIT_MS
+        for reader in _logged_for(actor, row):
+            _wait_for_locks(wait_ms)
+            written = audit_record_or_owe(
+                actor=reader, action="stop.set", **_audited(row), detail=_told(row, said) | {"settled": settled}
+            )
+            # Once is enough to learn that the log is locked: a stop does not wait as often as there are organisations.
+            wait_ms = AUDIT_WAIT_MS if written else LOCKED_WAIT_MS
     if not settled:
         log.error("A start was frozen while stop %s was set; the server ends it within seconds.", row.id)
     return StopSet(stop=stop_row(row), settled=settled)
@@ -100,7 +102,7 @@ def stop_lift(*, actor: Actor, stop_id: UUID, reason: str) -> StopSet:
     happen. Lifting twice tells who did it first.
 
     Raises NotFound (unknown, or another organisation's), Forbidden (PERSON_REQUIRED, ROLE_MISSING, INSTALLATION),
-    Invalid (REASON_REQUIRED, …).
+    Invalid (REASON_REQUIRED, …), Unavailable (AUDIT_UNAVAILABLE: it stays stopped).
     """
     with audit_refusals(actor=actor, action="stop.lifted", object_type="stop", object_id=stop_id):
         found = Stop.objects.filter(pk=stop_id).first()
@@ -115,16 +117,42 @@ def stop_lift(*, actor: Actor, stop_id: UUID, reason: str) -> StopSet:
         found.refresh_from_db()
         if lifted != 1:
             return StopSet(stop=stop_row(found), repeated=True)
-        audit_record(
-            actor=actor,
-            action="stop.lifted",
-            object_type="stop",
-            object_id=stop_id,
-            tool=found.subject if found.kind == "tool" else "",
-            detail={"kind": found.kind, "subject": found.subject, "name": found.subject_name, "reason": said},
-        )
+        try:
+            _wait_for_locks(AUDIT_WAIT_MS)
+            for reader in _logged_for(actor, found):
+                audit_record(actor=reader, action="stop.lifted", **_audited(found), detail=_told(found, said))
+        except DatabaseError as error:
+            log.exception("Stop %s was not lifted: its audit entry cannot be written.", stop_id)
+            raise Unavailable(
+                "It stays stopped: nothing is let go while the audit log cannot take the entry of it. Nothing was "
+                "changed. Try again; if it stays like this, tell whoever runs this installation.",
+                code="AUDIT_UNAVAILABLE",
+            ) from error
         transaction.on_commit(partial(_tell, found), robust=True)
     return StopSet(stop=stop_row(found))
+
+
+def _logged_for(actor: Actor, stop: Stop) -> list[Actor]:
+    """The actor, once for each log that the entry belongs into: auditors read their own organisation's log alone, so a
+    stop of the whole installation stands in every one's and in the installation's own."""
+    if stop.tenant_id is not None:
+        return [actor]
+    return [actor, *(replace(actor, tenant_id=str(tenant_id)) for tenant_id in tenant_ids())]
+
+
+def _audited(stop: Stop) -> dict[str, Any]:
+    """The fields by which every entry names a stop."""
+    return {"object_type": "stop", "object_id": stop.id, "tool": stop.subject if stop.kind == "tool" else ""}
+
+
+def _told(stop: Stop, reason: str) -> dict[str, object]:
+    return {"kind": stop.kind, "subject": stop.subject, "name": stop.subject_name, "reason": reason}
+
+
+def _wait_for_locks(ms: int) -> None:
+    """How long a statement of this transaction waits for a lock from here on."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{ms}ms"])
 
 
 def _tell(lifted: Stop) -> None:

@@ -6,15 +6,17 @@ import psycopg
 import pytest
 from django.db import DatabaseError
 
-from audit.core.refusal import Forbidden, Invalid, NotFound
+from audit.core.refusal import Forbidden, Invalid, NotFound, Unavailable
 from audit.selectors.entries import EntryFilters, entries_page
+from audit.services import record
 from audit.services.record import audit_pay_owed
 from runs.live import hints
 from runs.models import Stop
 from runs.selectors.stops import stops_in_force, stops_listed
+from runs.services import stop
 from runs.services.stop import stop_lift, stop_set
 from runs.store.claims import system_actor
-from tests.support import factories
+from tests.support import databases, factories
 from tests.support.world import World, break_audit, mend_audit
 
 REASON = "Refunds go to the wrong accounts."
@@ -165,8 +167,6 @@ def test_a_stop_holds_while_its_audit_entry_cannot_be_written_and_the_entry_is_p
 
 
 def test_a_log_that_somebody_has_locked_does_not_keep_a_stop_waiting_for_ever(world, operator, owner_sql, committed_db):
-    from tests.support import databases
-
     url = databases.with_database(databases.os.environ["DATABASE_OWNER_URL"], committed_db)
     with psycopg.connect(url) as other:
         other.execute("LOCK TABLE audit_entry IN ACCESS EXCLUSIVE MODE")
@@ -179,9 +179,57 @@ def test_a_log_that_somebody_has_locked_does_not_keep_a_stop_waiting_for_ever(wo
 def test_without_its_audit_entry_nothing_is_lifted(world, operator, owner_sql):
     done = stop_set(actor=operator, kind="tenant", reason=REASON)
     break_audit(owner_sql, "stop.lifted")
-    with pytest.raises(DatabaseError):
+    with pytest.raises(Unavailable, match="It stays stopped: nothing is let go while the audit log") as refused:
         stop_lift(actor=operator, stop_id=done.stop.id, reason="Mended.")
+    assert (refused.value.code, refused.value.outcome) == ("AUDIT_UNAVAILABLE", "none")
     assert [row.id for row in stops_in_force(world.tenant.id)] == [done.stop.id]
+
+
+def test_a_log_that_somebody_has_locked_refuses_a_lift_in_words(world, operator, committed_db, monkeypatch):
+    monkeypatch.setattr(stop, "AUDIT_WAIT_MS", 100)
+    monkeypatch.setattr(record, "REFUSED_WAIT_MS", 100)
+    done = stop_set(actor=operator, kind="tenant", reason=REASON)
+    url = databases.with_database(databases.os.environ["DATABASE_OWNER_URL"], committed_db)
+    with psycopg.connect(url) as other:
+        other.execute("LOCK TABLE audit_entry IN EXCLUSIVE MODE")
+        with pytest.raises(Unavailable):
+            stop_lift(actor=operator, stop_id=done.stop.id, reason="Mended.")
+        other.rollback()
+    assert [row.id for row in stops_in_force(world.tenant.id)] == [done.stop.id]
+
+
+def test_auditors_of_every_organisation_read_of_a_stop_of_the_whole_installation(world, payments):
+    other = World(payments)
+    done = stop_set(actor=COMMAND, kind="installation", reason=REASON)
+    stop_lift(actor=COMMAND, stop_id=done.stop.id, reason="Mended.")
+    for tenant_id in (world.tenant.id, other.tenant.id, ""):
+        found = entries_page(tenant_id, EntryFilters(object_id=str(done.stop.id)))
+        assert [(entry.action, entry.detail["kind"], entry.detail["reason"]) for entry in found] == [
+            ("stop.lifted", "installation", "Mended."),
+            ("stop.set", "installation", REASON),
+        ]
+        assert {(entry.actor_kind, entry.actor_id) for entry in found} == {("system", COMMAND.id)}
+
+
+def test_a_stop_of_one_organisation_is_in_no_other_ones_log(world, operator, payments):
+    other = World(payments)
+    done = stop_set(actor=operator, kind="tenant", reason=REASON)
+    for tenant_id in (other.tenant.id, ""):
+        assert entries_page(tenant_id, EntryFilters(object_id=str(done.stop.id))) == []
+
+
+def test_a_stop_of_the_whole_installation_waits_once_for_a_locked_log_and_owes_every_entry(
+    world, payments, committed_db, monkeypatch
+):
+    monkeypatch.setattr(stop, "AUDIT_WAIT_MS", 400)
+    others = [World(payments) for _ in range(2)]
+    url = databases.with_database(databases.os.environ["DATABASE_OWNER_URL"], committed_db)
+    with psycopg.connect(url) as other:
+        other.execute("LOCK TABLE audit_entry IN EXCLUSIVE MODE")
+        done = stop_set(actor=COMMAND, kind="installation", reason=REASON)
+        other.rollback()
+    assert [row.id for row in stops_in_force(world.tenant.id)] == [done.stop.id]
+    assert audit_pay_owed() == 1 + 1 + len(others)
 
 
 def test_a_stop_needs_no_broker(world, operator, monkeypatch):

@@ -130,14 +130,21 @@ def _approval(decision: Decision, facts: DeciderFacts | None, asked: Asked, prop
 
 
 def people_who_can_decide(proposal: Proposal) -> dict[str, frozenset[str]]:
-    """Active reviewers of the groups asked (user id to groups), without those whose own call it is (A9)."""
+    """Active reviewers of the groups asked (user id to groups), without those whose own call it is (A9). Whoever holds
+    a delegation adds nobody: it is the vote of somebody who is among these."""
+    return {person: groups for person, (_, groups) in named_deciders(proposal).items()}
+
+
+def named_deciders(proposal: Proposal) -> dict[str, tuple[str, frozenset[str]]]:
+    """The same with their names: user id to (name, groups)."""
     asked = _asked(proposal)
     barred = {asked.acting_for_id, asked.token_owner_id, asked.requester_id} | asked.editor_ids
-    people: dict[str, frozenset[str]] = {}
+    people: dict[str, tuple[str, frozenset[str]]] = {}
     for approver in asked.requires:
-        for user_id, _ in group_members(proposal.tenant_id, approver.group, role=REVIEWER):
+        for user_id, name in group_members(proposal.tenant_id, approver.group, role=REVIEWER):
             if user_id not in barred:
-                people[user_id] = people.get(user_id, frozenset()) | {approver.group}
+                before = people[user_id][1] if user_id in people else frozenset()
+                people[user_id] = (name, before | {approver.group})
     return people
 
 

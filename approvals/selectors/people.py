@@ -1,24 +1,26 @@
 """Who decides on a proposal, who has, and how somebody who looks at it stands to it (screens.md, Proposal 8)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from approvals.core.eligibility import still_possible, tally
+from approvals.core.policy import Approver
 from approvals.core.present import Piece, visible
 from approvals.models import Decision, Permit
 from approvals.selectors.deciders import (
     Capacity,
     best_of,
     counted_votes,
+    named_deciders,
     needs_words,
-    people_who_can_decide,
     requires_of,
     terms_of,
 )
 from audit.core.actor import Actor
+from audit.core.visible import as_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +48,22 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """What a group has still to give: `words` such as "1 of leads", and who could, by name, `more` beyond the first."""
+
+    words: str
+    names: tuple[str, ...]
+    more: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class People:
     """Who must decide and who has (8). `words` is the quorum in words; `left` how many approvals are missing in all.
 
     `may_decide` is for the actor that looks; `reason` says in words why, or why not. `nobody`: the groups hold too few
     people who may decide (S8), counting who has decided already. `approve_does` is what an approval by this actor would
     do: "runs now", or "1 of 2, nothing runs yet"; `reject_does` the same of a rejection, "" where one rejects.
-    `places` are those in which this actor may decide, `missing` how many of which group are, in words.
+    `places` are those in which this actor may decide, `missing` what each group has still to give.
     """
 
     needs: str
@@ -64,7 +75,7 @@ class People:
     nobody: bool
     approve_does: str
     reject_does: str
-    missing: str
+    missing: tuple[Missing, ...]
     places: tuple[Place, ...] = ()
 
 
@@ -89,6 +100,7 @@ def people_of(proposal: Any, decisions: Sequence[Decision], current: Sequence[De
     wanted = sum(approver.count for approver in requires)
     left = sum(approver.count for approver in stand.missing)
     waiting = proposal.standing == "pending"
+    able = named_deciders(proposal) if waiting else {}
     return People(
         needs=needs_words(requires),
         words=stand.words,
@@ -107,11 +119,24 @@ def people_of(proposal: Any, decisions: Sequence[Decision], current: Sequence[De
         ),
         may_decide=False,
         reason="",
-        nobody=waiting and not still_possible(requires, counted, people_who_can_decide(proposal)),
+        nobody=waiting
+        and not still_possible(requires, counted, {person: groups for person, (_, groups) in able.items()}),
         approve_does="runs now" if left <= 1 else f"{wanted - left + 1} of {wanted}, nothing runs yet",
         reject_does="" if rejections - against <= 1 else f"{against + 1} of {rejections} rejections",
-        missing=needs_words(stand.missing) if waiting else "",
+        missing=tuple(_missing(approver, able, current) for approver in stand.missing) if waiting else (),
     )
+
+
+_NAMES = 6
+"""More names than this are told as a number."""
+
+
+def _missing(
+    approver: Approver, able: Mapping[str, tuple[str, frozenset[str]]], current: Sequence[Decision]
+) -> Missing:
+    used = {vote.place for vote in current} | {str(vote.reviewer_id) for vote in current}
+    names = [name for person, (name, groups) in able.items() if approver.group in groups and person not in used]
+    return Missing(words=needs_words([approver]), names=tuple(names[:_NAMES]), more=max(len(names) - _NAMES, 0))
 
 
 def stance_of(
@@ -155,7 +180,7 @@ def _id(capacity: Capacity, actor: Actor) -> str:
 def _place(capacity: Capacity) -> Place:
     if capacity.giver is None:
         return Place(id="self", name="", until=None)
-    return Place(id=capacity.giver.id, name=capacity.giver.name, until=capacity.giver.ends_at)
+    return Place(id=capacity.giver.id, name=as_line(capacity.giver.name), until=capacity.giver.ends_at)
 
 
 def _may_revoke(actor: Actor, proposal: Any, current: Sequence[Decision], permit: Permit | None) -> bool:

@@ -225,7 +225,8 @@ def _notices(detail: Detail) -> list[Notice]:
         notices.append(
             Notice(
                 tone="bad",
-                text="The groups that decide this hold too few people now. Tell an admin, or it only expires.",
+                text="Too few people can decide this now: somebody left a group, was deactivated, or has voted. Admins "
+                "are told; until somebody joins, it only expires.",
             )
         )
     return notices

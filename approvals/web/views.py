@@ -91,6 +91,7 @@ def decide(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
             round=_round(page.POST.get("round", "")),
             reason=reason,
             read_to_end=True if page.POST.get("read_to_end") == "yes" else None,
+            in_place_of=page.POST.get("as", ""),
         )
     except NotFound:
         raise

@@ -22,6 +22,7 @@ from approvals.models import Decision, Proposal
 from approvals.selectors.deciders import needs_words, requires_of
 from approvals.selectors.detail import Detail, detail_of
 from approvals.selectors.narrowing import Sums, narrowed, narrowed_to, newest_decided, sums_of
+from approvals.selectors.revisions import edited_by
 from approvals.selectors.saved import SavedRow
 from approvals.selectors.standing import (
     SETTLED,
@@ -271,7 +272,7 @@ def _may_decide(actor: Actor) -> Q:
     not_mine = (Q(acting_user_id=None) | ~Q(acting_user_id=actor.id)) & (
         Q(agent_owner_id=None) | ~Q(agent_owner_id=actor.id)
     )
-    return asked & not_mine & ~Q(Exists(voted))
+    return asked & not_mine & ~Q(Exists(voted)) & ~edited_by(actor)
 
 
 def _summaries(actor: Actor, found: "QuerySet[Proposal, Any]") -> "QuerySet[Proposal, Any]":

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from django.urls import reverse
 from rest_framework.response import Response
 
-from approvals.selectors.links import proposal_link
+from approvals.selectors.links import ProposalLink, proposal_link
 from audit.core.actor import Actor
 from audit.core.entry import utc_text
 from runs.core.kinds import CallState
@@ -72,6 +71,7 @@ def call_form(actor: Actor, call: CallRow) -> dict[str, Any]:
     label = dict(answer.get("result") or {})
     value = label.pop("value", None)
     error = answer.get("error")
+    link = proposal_link(actor, call.proposal_id) if call.proposal_id else None
     return {
         "id": call.id,
         "run_id": call.run_id,
@@ -91,7 +91,9 @@ def call_form(actor: Actor, call: CallRow) -> dict[str, Any]:
         "repeated": call.repeated,
         "outcome": answer.get("outcome", "none"),
         "retry_safe": answer.get("retry_safe", False),
-        "proposal": _proposal(actor, call.proposal_id) if call.proposal_id else None,
+        "proposal": _proposal(link) if link else None,
+        "question": _question(link) if link and call.state in _HELD_BACK else None,
+        "edited": _edited(link) if link else None,
         "stopped": _stopped(actor, call) if call.state in _HELD_BACK else None,
         "result": value,
         "result_label": label or None,
@@ -151,10 +153,7 @@ def _stopped(actor: Actor, call: CallRow) -> dict[str, Any] | None:
     }
 
 
-def _proposal(actor: Actor, proposal_id: UUID) -> dict[str, Any] | None:
-    link = proposal_link(actor, proposal_id)
-    if link is None:
-        return None
+def _proposal(link: ProposalLink) -> dict[str, Any]:
     return {
         "id": link.id,
         "url": settings.BASE_URL + reverse("proposal", args=[link.id]),
@@ -162,4 +161,25 @@ def _proposal(actor: Actor, proposal_id: UUID) -> dict[str, Any] | None:
         "round": link.round,
         "expires_at": link.expires_at,
         "digest": link.digest,
+    }
+
+
+def _question(link: ProposalLink) -> dict[str, Any] | None:
+    asked = link.question
+    return {"id": asked.id, "text": asked.text, "by": asked.by, "at": asked.at} if asked else None
+
+
+def _edited(link: ProposalLink) -> dict[str, Any] | None:
+    edit = link.edited
+    if edit is None:
+        return None
+    return {
+        "call_id": edit.call_id,
+        "of": edit.of,
+        "revision": edit.revision,
+        "by": edit.by,
+        "at": edit.at,
+        "reason": edit.reason,
+        "digest": edit.digest,
+        "changes": edit.changes,
     }

@@ -15,11 +15,21 @@ from audit.core.actor import Actor
 from runs.api import examples
 from runs.api.answers import call_asked, call_read
 from runs.api.envelope import check_envelope
-from runs.api.shapes import LONGEST_WAIT, CallAnswer, CallErrorBody, ReasonRequest, SubmitRequest, WaitQuery, known_id
+from runs.api.shapes import (
+    LONGEST_WAIT,
+    AnswerRequest,
+    CallAnswer,
+    CallErrorBody,
+    ReasonRequest,
+    SubmitRequest,
+    WaitQuery,
+    known_id,
+)
 from runs.api.views import AGENT_REQUIRED, NOT_IN_THIS_STATE, QUERY_INVALID
 from runs.api.waiting import Wait
 from runs.selectors.rows import CallRow
 from runs.selectors.runs import call_row
+from runs.services.asking import call_answer
 from runs.services.call import call_submit, call_withdraw
 
 
@@ -105,6 +115,8 @@ class CallView(ApiView):
             _shown("Rejected", examples.REJECTED, 200),
             _shown("Refused", examples.REFUSED, 200),
             _shown("Waiting for people", examples.WAITING, 202),
+            _shown("Asked something", examples.ASKED, 202),
+            _shown("Edited by a person", examples.SUPERSEDED, 200),
             _shown("Approved and stopped", examples.STOPPED, 202),
         ],
     )
@@ -143,6 +155,42 @@ class WithdrawView(ApiView):
         actor = actor_of(request)
         given = read_body(request, ReasonRequest)
         return call_read(actor, call_withdraw(actor=actor, run_id=run_id, call_id=known_id(call_id), **given))
+
+
+class AnswerView(ApiView):
+    """Answers what a person asks."""
+
+    @extend_schema(
+        operation_id="call_answer",
+        summary="Answer a question about a call",
+        description="While a call waits, `question` may hold what a person wants to know before deciding. Your answer "
+        "is quoted to people as yours, unchecked. Saying the same again changes nothing.",
+        tags=["calls"],
+        request=AnswerRequest,
+        responses={
+            200: CallAnswer,
+            202: CallAnswer,
+            **errors(
+                *AUTH_ERRORS,
+                AGENT_REQUIRED,
+                NOT_FOUND,
+                (409, "NO_QUESTION", "The question was answered already, and no other one is open."),
+                (409, "CLOSED", "Nobody waits for the answer any more: the call was decided, or its time is over."),
+                *BODY_ERRORS,
+                (422, "ANSWER_REQUIRED", "Write the answer first."),
+            ),
+        },
+        examples=[
+            OpenApiExample("Answer", value=examples.ANSWER, request_only=True),
+            _shown("The same again, later", examples.SUCCEEDED, 200),
+            _shown("Waiting for people", examples.WAITING, 202),
+        ],
+    )
+    def post(self, request: Request, run_id: UUID, call_id: str) -> Response:
+        """The call."""
+        actor = actor_of(request)
+        given = read_body(request, AnswerRequest)
+        return call_read(actor, call_answer(actor=actor, run_id=run_id, call_id=known_id(call_id), **given))
 
 
 class ReadView(ApiView):

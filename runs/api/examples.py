@@ -63,6 +63,8 @@ WAITING: dict[str, Any] = {
         "expires_at": "2026-11-29T15:17:08.000001Z",
         "digest": DIGEST,
     },
+    "question": None,
+    "edited": None,
     "stopped": None,
     "result": None,
     "result_label": None,
@@ -143,6 +145,39 @@ WITHDRAWN: dict[str, Any] = {
     "meaning": CALL_MEANING[CallState.WITHDRAWN],
     "proposal": {**WAITING["proposal"], "state": "withdrawn"},
     "error": error_form("WITHDRAWN", "The agent took this call back."),
+}
+ASKED: dict[str, Any] = {
+    **WAITING,
+    "version": 3,
+    "question": {
+        "id": "5c1f7a20-8d3e-4b6a-9f00-1e2d3c4b5a69",
+        "text": "The customer was refunded last week. Is this the second lamp?",
+        "by": "Ida",
+        "at": "2026-11-29T15:04:10.000001Z",
+    },
+}
+ANSWER: dict[str, Any] = {"text": "Yes: the replacement broke as well, see the photo in the ticket."}
+SUPERSEDED: dict[str, Any] = {
+    **REJECTED,
+    "state": "superseded",
+    "meaning": CALL_MEANING[CallState.SUPERSEDED],
+    "proposal": {**WAITING["proposal"], "state": "superseded"},
+    "edited": {
+        "call_id": "refund~r2",
+        "of": "refund",
+        "revision": 2,
+        "by": "Ida",
+        "at": "2026-11-29T15:05:40.500000Z",
+        "reason": "The cable was not broken.",
+        "digest": "9c07" * 16,
+        "changes": [{"path": "/amount", "from": 4500, "to": 3900}],
+    },
+    "error": error_form(
+        "SUPERSEDED",
+        "Ida edited it (/amount 4500 → 3900): The cable was not broken. Nothing of this call was executed; call "
+        "refund~r2 goes on in its place, and people decide about that one.",
+        detail={"call_id": "refund~r2", "revision": 2},
+    ),
 }
 EVENTS: dict[str, Any] = {
     "events": [

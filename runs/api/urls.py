@@ -6,7 +6,7 @@ from typing import Any
 from django.urls import URLPattern, path
 from rest_framework.views import APIView
 
-from runs.api.calls import CallsView, CallView, WithdrawView
+from runs.api.calls import AnswerView, CallsView, CallView, WithdrawView
 from runs.api.reconciliation import UnresolvedAskView, UnresolvedDecideView, UnresolvedListView, UnresolvedView
 from runs.api.stops import LiftView, StopsView
 from runs.api.views import CancelView, CompleteView, EventsView, RunsView, RunToolsView, RunView
@@ -25,6 +25,7 @@ def routes(long_poll: Callable[[type[APIView]], Callable[..., Any]]) -> list[URL
         path(f"{run}/calls", long_poll(CallsView), name="api-calls"),
         path(f"{run}/calls/<str:call_id>", long_poll(CallView), name="api-call"),
         path(f"{run}/calls/<str:call_id>/withdraw", WithdrawView.as_view(), name="api-call-withdraw"),
+        path(f"{run}/calls/<str:call_id>/answer", AnswerView.as_view(), name="api-call-answer"),
         path("unresolved", UnresolvedListView.as_view(), name="api-unresolved"),
         path("unresolved/<uuid:unresolved_id>", UnresolvedView.as_view(), name="api-unresolved-one"),
         path("unresolved/<uuid:unresolved_id>/ask", UnresolvedAskView.as_view(), name="api-unresolved-ask"),

@@ -4,6 +4,7 @@ from datetime import datetime
 from uuid import UUID, uuid4
 
 from approvals.core.digest import idempotency_key as derived_key
+from approvals.core.revisions import is_revision_id
 from approvals.services.judge import Prepared, call_prepare, not_exposed
 from approvals.services.proposal import proposal_withdraw
 from audit.core.actor import Actor
@@ -41,8 +42,9 @@ def call_submit(
     `deadline` is absolute. `idempotency_key` may be left out: in a run it is derived (E6), and another one than the
     derived one contradicts it.
 
-    Raises NotFound, Forbidden (PRINCIPAL_DIFFERS, SCOPE_MISSING, NOT_EXPOSED, …), Invalid (CALL_ID_INVALID, ARGUMENTS_INVALID,
-    DEADLINE_PASSED, KEY_CONTRADICTS, …), Conflict (CALL_ID_REUSED; NOT_IN_THIS_STATE: the run takes no more calls).
+    Raises NotFound, Forbidden (PRINCIPAL_DIFFERS, SCOPE_MISSING, NOT_EXPOSED, …), Invalid (CALL_ID_INVALID,
+    ARGUMENTS_INVALID, DEADLINE_PASSED, KEY_CONTRADICTS, …), Conflict (CALL_ID_REUSED; NOT_IN_THIS_STATE: the run
+    takes no more calls).
     """
     with audit_refusals(
         actor=actor,
@@ -53,7 +55,7 @@ def call_submit(
         call_id=call_id[:LONGEST_ID],
         tool=tool[:LONGEST_ID],
     ):
-        run = _own_run(actor, run_id)
+        run = own_run(actor, run_id)
         _check_envelope(call_id, message_id, trace_id, reason)
         prepared = call_prepare(actor=actor, tool=tool, arguments=arguments, acting_user=actor.on_behalf_of)
         key = _key(run.id, call_id, tool, idempotency_key)
@@ -93,7 +95,7 @@ def call_withdraw(*, actor: Actor, run_id: UUID, call_id: str, reason: str = "")
     with audit_refusals(
         actor=actor, action="call.withdrawn", object_type="call", object_id=call_id, run_id=run_id, call_id=call_id
     ):
-        run = _own_run(actor, run_id)
+        run = own_run(actor, run_id)
         loaded = lock_run(run.id)
         call = Call.objects.filter(run=run, call_id=call_id).first()
         if call is None:
@@ -126,7 +128,8 @@ def call_withdraw(*, actor: Actor, run_id: UUID, call_id: str, reason: str = "")
         return call_row_of(call)
 
 
-def _own_run(actor: Actor, run_id: UUID) -> Run:
+def own_run(actor: Actor, run_id: UUID) -> Run:
+    """The agent's own run, for the person that its token acts for. Raises NotFound, Forbidden."""
     run = visible_runs(actor).filter(pk=run_id).first()
     if run is None:
         raise NotFound
@@ -143,6 +146,12 @@ def _own_run(actor: Actor, run_id: UUID) -> Run:
 def _check_envelope(call_id: str, message_id: str, trace_id: str, reason: str) -> None:
     if not 0 < len(call_id) <= LONGEST_ID or "\0" in call_id:
         raise Invalid(f"A call id has 1 to {LONGEST_ID} characters.", code="CALL_ID_INVALID", missing=["call_id"])
+    if is_revision_id(call_id):
+        raise Invalid(
+            "Call ids that end in ~r and a number are those of calls that people have edited; use another one.",
+            code="CALL_ID_INVALID",
+            missing=["call_id"],
+        )
     for name, value, longest in (
         ("message_id", message_id, LONGEST_ID),
         ("trace_id", trace_id, LONGEST_ID),

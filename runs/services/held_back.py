@@ -46,7 +46,7 @@ def _settle(call_pk: UUID, proposal_id: UUID) -> bool:
         loaded = lock_run(call.run_id, wait=False)
         machine = job.standing(loaded, CallState.READY)
         ended = resolution_unredeemed(proposal_id=proposal_id) if machine.proposal_id == str(proposal_id) else None
-        if ended is None:
+        if ended is None or ended.code == "SUPERSEDED":  # an edit's own resolution ends the call
             return False
         if ended.kind == "ask_again":
             _held_again(loaded, job, ended)

@@ -11,12 +11,14 @@ from uuid import UUID
 
 from django.db import transaction
 
+from approvals.core.revisions import is_revision_id
 from approvals.services.resolution import ResolutionRow, resolution_consume, resolutions_open
 from audit.core.refusal import NotFound, Refusal
 from audit.services.record import audit_record
 from runs.core.answers import ended
 from runs.core.kinds import EventKind as K
 from runs.core.reducer import IllegalTransition
+from runs.services.revising import goes_on, revision_begin, revision_drop, revision_of, superseded_words
 from runs.store.append import HeadBusy, Loaded, append, lock_run
 from runs.store.claims import system_actor
 
@@ -55,6 +57,8 @@ def resolution_take(*, row: ResolutionRow, wait: bool = True) -> bool:
         except NotFound:
             log.error("Proposal %s belongs to run %s, which is not there.", row.proposal_id, row.run_id)
             return False
+        if is_revision_id(row.call_id) and row.call_id not in loaded.state.calls:
+            loaded = _edits_first(loaded, row)
         consumed = resolution_consume(resolution_id=row.id)
         if consumed is None:
             return False
@@ -62,7 +66,18 @@ def resolution_take(*, row: ResolutionRow, wait: bool = True) -> bool:
     return True
 
 
-def _tell(loaded: Loaded, row: ResolutionRow) -> None:
+def _edits_first(loaded: Loaded, row: ResolutionRow) -> Loaded:
+    """A revision that was decided before its run heard of the edit: whoever reads passed over the row of the edit,
+    because somebody held the head for a moment. It is taken up first, or the decision would find no call."""
+    for earlier in resolutions_open(run_id=row.run_id):
+        if earlier.id < row.id and earlier.kind == "superseded":
+            consumed = resolution_consume(resolution_id=earlier.id)
+            loaded = _tell(loaded, consumed) if consumed is not None else loaded
+    return loaded
+
+
+def _tell(loaded: Loaded, row: ResolutionRow) -> Loaded:
+    """Write it into the history; the run as it then is."""
     actor = system_actor(loaded.run.tenant_id, on_behalf_of=str(loaded.run.acting_user_id or ""))
     by = dict(row.by or {})
     body: dict[str, Any] = {
@@ -74,11 +89,13 @@ def _tell(loaded: Loaded, row: ResolutionRow) -> None:
         "round": row.round,
     }
     answers = None
+    revision = revision_of(by)
     if row.kind != "granted":
-        refusal = _refusal(row.kind, by)
+        refusal = superseded_words(revision) if revision is not None else _refusal(row.kind, by)
         body |= {"code": refusal.code, "message": refusal.message}
         answers = {row.call_id: ended(row.kind, refusal.as_dict())}
     before = loaded.state.calls.get(row.call_id)
+    edited = revision is not None and goes_on(loaded, before, row.proposal_id)
     try:
         with transaction.atomic():
             moved = append(loaded, [(K.RESOLUTION_CONSUMED, body)], actor=actor, answers=answers)
@@ -89,6 +106,7 @@ def _tell(loaded: Loaded, row: ResolutionRow) -> None:
         verdict = "duplicate"
     else:
         verdict = "duplicate" if moved.state.calls[row.call_id] == before else "ok"
+        loaded = moved.loaded
     audit_record(
         actor=actor,
         action="call.resolved",
@@ -99,6 +117,12 @@ def _tell(loaded: Loaded, row: ResolutionRow) -> None:
         call_id=row.call_id,
         detail={"resolution": row.kind, "round": row.round, "by": by.get("name", "")},
     )
+    if revision is None:
+        return loaded
+    if edited:
+        return revision_begin(loaded=loaded, of_call_id=row.call_id, revision=revision, actor=actor)
+    revision_drop(loaded=loaded, revision=revision, actor=actor)
+    return loaded
 
 
 def _refusal(kind: str, by: Mapping[str, Any]) -> Refusal:

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import transaction
 
 from approvals.services.proposal import ToRefresh, proposal_observe, proposals_to_refresh
+from approvals.services.question import questions_untold
 from approvals.services.resolution import resolutions_open
 from audit.core.actor import Actor
 from audit.core.refusal import Refusal
@@ -82,8 +83,11 @@ def sweep_ready(*, older_than_s: float = HINT_AFTER_S, limit: int = BATCH) -> li
 
 
 def sweep_decided(*, older_than_s: float = DECIDED_AFTER_S, limit: int = BATCH) -> list[UUID]:
-    """Runs with decisions that nobody has taken up: their hint was lost, so the caller works on them itself (S36)."""
-    return list(dict.fromkeys(row.run_id for row in resolutions_open(limit=limit, older_than_s=older_than_s)))
+    """Runs with decisions, or with questions to their agents, that nobody has taken up: their hint was lost, so the
+    caller works on them itself (S36)."""
+    decided = [row.run_id for row in resolutions_open(limit=limit, older_than_s=older_than_s)]
+    asked = [row.run_id for row in questions_untold(limit=limit, older_than_s=older_than_s)]
+    return list(dict.fromkeys([*decided, *asked]))
 
 
 def sweep_work(*, run_id: UUID) -> int:

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
@@ -93,14 +93,40 @@ class Client:
         params = {"wait": f"{min(wait, LONGEST_POLL):g}"} if wait > 0 else None
         return self._request("GET", path, params=params, timeout=self._timeout + wait)
 
-    def wait_for_call(self, run_id: str, call_id: str, seconds: float = 900.0) -> dict[str, Any]:
-        """Waits until the call is final, or `seconds` are over; answers it as it then stands, whatever its end."""
+    def wait_for_call(
+        self,
+        run_id: str,
+        call_id: str,
+        seconds: float = 900.0,
+        *,
+        on_question: Callable[[dict[str, Any]], str] | None = None,
+        follow: bool = True,
+    ) -> dict[str, Any]:
+        """Waits until the call is final, or `seconds` are over; answers it as it then stands, whatever its end.
+
+        Where a person edited the call, the edited one goes on in its place and is waited for (`follow`): the answer's
+        `call_id` is then another one, and its `edited` says who changed what. `on_question` is given what a person
+        asks, `{id, text, by, at}`, once each, and returns the answer; without it a question stays unanswered, and is
+        in the call's `question`.
+        """
         until = time.monotonic() + seconds
+        asked: set[str] = set()
         while True:
             left = until - time.monotonic()
             call = self.get_call(run_id, call_id, wait=max(0.0, min(left, LONGEST_POLL)))
-            if call["final"] or left <= 0:
+            question, edited = call.get("question"), call.get("edited")
+            if on_question is not None and question and question["id"] not in asked:
+                asked.add(question["id"])
+                self.answer(run_id, call_id, on_question(question), question_id=question["id"])
+            elif follow and call["state"] == "superseded" and edited and edited["call_id"] != call_id:
+                call_id = edited["call_id"]
+            elif call["final"] or left <= 0:
                 return call
+
+    def answer(self, run_id: str, call_id: str, text: str, question_id: str | None = None) -> dict[str, Any]:
+        """Answers what a person asks about a call that waits (its `question`). They see it as yours, unchecked."""
+        path = f"runs/{quote(run_id, safe='')}/calls/{quote(call_id, safe='')}/answer"
+        return self._request("POST", path, json={"text": text} | ({"question_id": question_id} if question_id else {}))
 
     def withdraw(self, run_id: str, call_id: str, reason: str = "") -> dict[str, Any]:
         """Takes a call back that was not sent yet."""

@@ -32,6 +32,8 @@ class Ids:
     stop_id: str = "7d3b2a10-5f4e-4c6d-9a8b-0c1d2e3f4a5b"  # nobody's, as it stands
     unresolved_id: str = "5c1e8d72-9b3a-4f60-8e2d-1a7b6c5d4e3f"  # nobody's, as it stands
     view_id: str = "2b9d4c61-7e0f-4a35-9c18-6d5e4f3a2b10"  # nobody's, as it stands
+    number: str = "7700077"  # of a version: an organisation counts its own
+    draft_id: str = "8a6c3f15-1d2e-4b7a-9f40-3c2b1a0d9e8f"  # nobody's, as it stands
 
     @classmethod
     def unknown(cls) -> "Ids":
@@ -111,6 +113,16 @@ WITH_IDS: dict[str, list[Ask]] = {
         Ask("POST", lambda ids: {**VERDICT, "digest": ids.digest, "round": "1"}, who=PERSON)
     ],
     "proposals/<uuid:proposal_id>/revoke/": [Ask("POST", lambda _: {"reason": "Stop."}, who=PERSON)],
+    "policies/draft/<uuid:draft_id>/": [
+        Ask(who=PERSON),
+        change("save", source="version: 1", revision="1"),
+        change("publish", source="version: 1", revision="1", reason="Now."),
+    ],
+    "policies/draft/<uuid:draft_id>/check/": [Ask("POST", lambda _: {"source": "version: 1"}, who=PERSON)],
+    "policies/draft/<uuid:draft_id>/tests/": [Ask(who=PERSON), change("remove", remove="0")],
+    "policies/test-of/<uuid:proposal_id>/": [Ask(who=PERSON), change("add", name="x", effect="ask", draft="")],
+    "policies/versions/<int:number>/": [Ask(who=PERSON), change("back", based_on="1", reason="Now.")],
+    "policies/compare/": [Ask(query=lambda ids: {"left": ids.draft_id, "right": ids.draft_id}, who=PERSON)],
     "guards/stop/": [
         Ask("POST", lambda ids: {"kind": "agent", "subject": ids.agent_id, "reason": "Stop."}, who=PERSON)
     ],
@@ -142,6 +154,7 @@ WITH_IDS: dict[str, list[Ask]] = {
     "api/v1/runs/<uuid:run_id>/calls": [CALL],
     "api/v1/runs/<uuid:run_id>/calls/<str:call_id>": [GET, Ask(query=lambda _: {"wait": "0.2"})],
     "api/v1/runs/<uuid:run_id>/calls/<str:call_id>/withdraw": [POST],
+    "api/v1/runs/<uuid:run_id>/calls/<str:call_id>/answer": [POST],
 }
 # Lists, where an id may be looked for: what is found must be what an unknown id finds.
 SEARCHED: dict[str, list[Ask]] = {
@@ -156,6 +169,7 @@ SEARCHED: dict[str, list[Ask]] = {
         Ask(query=lambda ids: {"q": ids.run_id}, who=PERSON),
         Ask(query=lambda ids: {"agent": ids.agent_id, "stuck": "1"}, who=PERSON),
     ],
+    "policies/": [Ask(who=PERSON)],
     "guards/": [Ask(who=PERSON)],
     "unresolved/": [Ask(who=PERSON)],
     "api/v1/unresolved": [GET],
@@ -179,6 +193,7 @@ SEARCHED: dict[str, list[Ask]] = {
 }
 # Nothing in these names a thing of an organisation.
 WITHOUT_IDS = {
+    "policies/draft/",
     "sign-in/",
     "sign-out/",
     "inbox/views/",

@@ -110,7 +110,7 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     typed = [
         (name, text)
         for name, text in request.POST.items()
-        if name in ("reason", "kept") and isinstance(text, str) and text.strip()
+        if name in ("reason", "kept", "source") and isinstance(text, str) and text.strip()
     ]
     page = cast(PageRequest, request)
     name = "errors/csrf.html#sentence" if getattr(page, "htmx", False) else "errors/csrf.html"

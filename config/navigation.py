@@ -88,6 +88,7 @@ PLACES: tuple[Place, ...] = (
         calls=True,
     ),
     Place(key="health", name="health", word="Health", group=OPERATIONS, roles=WATCHING),
+    Place(key="policies", name="policies", word="Policy", group=RULES, roles=READING),
     Place(key="people", name="people", word="People", group=ACCESS, roles=RULING),
     Place(key="groups", name="groups", word="Groups", group=ACCESS, roles=RULING),
     Place(key="agents", name="agents", word="Agents", group=ACCESS, roles=RULING),

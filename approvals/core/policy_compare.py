@@ -34,6 +34,11 @@ class Part:
     right: Said | None
     moved: bool = False
 
+    @property
+    def sides(self) -> tuple[Said | None, Said | None]:
+        """Left and right."""
+        return self.left, self.right
+
 
 def compare_lines(left: str, right: str) -> list[Line]:
     """Both texts, row by row. The time is bounded whatever the texts are."""

@@ -88,6 +88,8 @@ def item_move(source: str, part: Part, index: int, to: int) -> str:
 
     def change(document: dict[str, Any]) -> None:
         items = document[part]
+        if min(index, to) < 0:
+            raise LookupError
         items[index], items[to] = items[to], items[index]
 
     return _edit(source, change, lambda text: _swap(text, part, min(index, to), max(index, to)))

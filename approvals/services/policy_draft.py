@@ -5,12 +5,15 @@ its revision; the second gets a conflict with the difference and keeps what they
 """
 
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 
 from access.core.rights import require_admin
 from approvals.core.policy_document import MAX_BYTES
+from approvals.core.policy_edit import EditError, item_add, item_remove
 from approvals.models import PolicyDraft
 from approvals.selectors.policies import PolicyRow, policy_head, policy_in_force, policy_version
 from approvals.selectors.policy_drafts import LIMIT, DraftRow, draft_of, draft_row
@@ -87,6 +90,31 @@ def policy_draft_save(*, actor: Actor, draft_id: UUID, revision: int, source: st
         _saved(actor, row)
         _record(actor, "policy.draft_saved", row)
     return draft_row(row)
+
+
+def policy_draft_test_add(*, actor: Actor, draft_id: UUID, case: Mapping[str, Any]) -> DraftRow:
+    """Write one more test behind the others of a draft.
+
+    Raises like `policy_draft_save`, and Invalid (FORM_CANNOT) where the text is none that a test can be written into.
+    """
+    require_admin(actor)
+    row = draft_of(actor.tenant_id, draft_id)
+    try:
+        source = item_add(row.source, "tests", case)
+    except EditError as error:
+        raise Invalid(str(error), code="FORM_CANNOT") from None
+    return policy_draft_save(actor=actor, draft_id=draft_id, revision=row.revision, source=source)
+
+
+def policy_draft_test_remove(*, actor: Actor, draft_id: UUID, revision: int, index: int) -> DraftRow:
+    """Take a test out of a draft's text. Raises like `policy_draft_test_add`."""
+    require_admin(actor)
+    row = draft_of(actor.tenant_id, draft_id)
+    try:
+        source = item_remove(row.source, "tests", index)
+    except EditError as error:
+        raise Invalid(str(error), code="FORM_CANNOT") from None
+    return policy_draft_save(actor=actor, draft_id=draft_id, revision=revision, source=source)
 
 
 def policy_draft_rebase(*, actor: Actor, draft_id: UUID, revision: int) -> DraftRow:

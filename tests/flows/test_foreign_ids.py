@@ -11,6 +11,8 @@ from django.test import Client
 
 from access.models import BrowserSession
 from access.services.sessions import session_open
+from approvals.services.candidate import candidate_store
+from approvals.services.policy_draft import policy_draft_create
 from runs.live.routing import websocket_urlpatterns
 from runs.services.stop import stop_set
 from tests.api.client import bearer, browser
@@ -27,12 +29,18 @@ from tests.flows.addresses import (
 )
 from tests.live.sockets import opened
 from tests.support import factories
+from tests.support.contracts import demo_document
 from tests.support.unknown import lost
 
 ROLES = ["reviewer", "operator", "admin", "auditor"]
-OWN_ONLY = ("switch-tenant/", "account/sessions/end/", "inbox/views/<uuid:view_id>/")
-"""Whatever is named there must be the caller's own: tests/web/test_sign_in.py, test_account.py and
-test_inbox_narrowed.py."""
+OWN_ONLY = (
+    "switch-tenant/",
+    "account/sessions/end/",
+    "inbox/views/<uuid:view_id>/",
+    "policies/versions/<int:number>/",
+)
+"""Whatever is named there must be the caller's own: tests/web/test_sign_in.py, test_account.py, test_inbox_narrowed.py
+and test_policies.py (an organisation counts its own versions)."""
 
 
 class Caller:
@@ -79,7 +87,16 @@ def ours(world, owner_sql) -> Ids:
         str(owner_sql("SELECT min(id) FROM audit_entry WHERE call_id = %s", [call.call_id])[0][0]),
         str(stop_set(actor=world.admin, kind="tool", subject="get_order", reason="Of ours.").stop.id),
         str(lost(world).id),
+        candidate_id=str(candidate_store(actor=world.admin, source=another_contract(world)).id),
+        tool_name="refund_order",
+        draft_id=str(policy_draft_create(actor=world.admin, name="Of ours").id),
     )
+
+
+def another_contract(world: Any) -> str:
+    """The refund tool's contract with another title."""
+    document = demo_document("refund_order", world.stripe.host)
+    return json.dumps(document | {"title": "Pay an order back"})
 
 
 @pytest.fixture
@@ -119,6 +136,10 @@ def everything(owner_sql: Any) -> list[Any]:
         " (SELECT count(*) FROM runs_event),"
         " (SELECT jsonb_agg(to_jsonb(p) ORDER BY id) FROM approvals_proposal p)::text,"
         " (SELECT count(*) FROM approvals_decision),"
+        " (SELECT jsonb_agg(to_jsonb(d) ORDER BY id) FROM approvals_policydraft d)::text,"
+        " (SELECT jsonb_agg(to_jsonb(t) ORDER BY id) FROM approvals_tool t)::text,"
+        " (SELECT jsonb_agg(to_jsonb(t) ORDER BY id) FROM approvals_toolcandidate t)::text,"
+        " (SELECT jsonb_agg(to_jsonb(t) ORDER BY id) FROM approvals_agenttools t)::text,"
         " (SELECT jsonb_agg(to_jsonb(s) ORDER BY id) FROM access_tokensession s)::text,"
         " (SELECT jsonb_agg(to_jsonb(s) ORDER BY id) FROM runs_stop s)::text,"
         " (SELECT jsonb_agg(to_jsonb(m) ORDER BY id) FROM access_membership m)::text,"

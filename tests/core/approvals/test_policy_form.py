@@ -1,4 +1,4 @@
-"""approvals/core/policy_form.py: what people type into the form of a rule or a limit, and what the document then says."""
+"""approvals/core/policy_form.py: what people type into the form of a rule or limit, and what the document then says."""
 
 from typing import Any
 

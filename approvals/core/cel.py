@@ -24,6 +24,7 @@ _RESULTS = frozenset({"BOOL", "INT", "DOUBLE", "STRING", "DYN"})
 _MOMENTS = frozenset({"now"})
 """Variables that are a timestamp; every other one is an object."""
 
+_NOT_BOOL = "a condition must be true or false; this gave another value"
 
 class CelError(Exception):
     """An expression that does not compile, or that gives no usable value. The message is a plain sentence."""
@@ -54,7 +55,7 @@ class Bindings:
     `has(state.left)` is false and `state.left` an error. A time that is None is not known: naming it is an error.
     """
 
-    __slots__ = ("_activations", "_size", "values")
+    __slots__ = ("_activations", "_answers", "_size", "values")
 
     def __init__(self, values: Mapping[str, Mapping[str, Any] | datetime | None]) -> None:
         self.values: dict[str, Any] = {}
@@ -66,6 +67,7 @@ class Bindings:
                 self.values[name] = value
         self._size: Size | None = None
         self._activations: dict[tuple[str, ...], cel.Activation] = {}
+        self._answers: dict[tuple[str, tuple[str, ...]], bool | CelError] = {}
 
     def activation(self, variables: tuple[str, ...]) -> cel.Activation:
         """The values as the package holds them, converted once for all expressions over the same variables: for a large
@@ -75,6 +77,21 @@ class Bindings:
             given = {name: self.values.get(name, {}) for name in variables if name not in _MOMENTS}
             given |= {name: self.values[name] for name in variables if name in _MOMENTS and name in self.values}
             found = self._activations[variables] = _environment(variables).Activation(given)
+        return found
+
+    def answer(self, program: Program) -> bool | CelError:
+        """What a condition gives, asked of the package once: two policies that judge the same call share most of their
+        conditions."""
+        key = (program.expression, program.variables)
+        found = self._answers.get(key)
+        if found is None:
+            try:
+                value = _evaluate(program, self)
+            except CelError as error:
+                found = error
+            else:
+                found = value if isinstance(value, bool) else CelError(program.expression, _NOT_BOOL)
+            self._answers[key] = found
         return found
 
     @property
@@ -122,10 +139,10 @@ def evaluate(program: Program, bindings: Bindings) -> Json:
 
 def evaluate_bool(program: Program, bindings: Bindings) -> bool:
     """True or False. Raises `CelError` for an error value and for any result that is neither."""
-    value = _evaluate(program, bindings)
-    if value is True or value is False:
-        return value
-    raise CelError(program.expression, "a condition must be true or false; this gave another value")
+    found = bindings.answer(program)
+    if isinstance(found, CelError):
+        raise found
+    return found
 
 
 def _evaluate(program: Program, bindings: Bindings) -> object:

@@ -72,13 +72,17 @@ def _over(limit: Limit, amount: int | None, currency: str, exposure: Mapping[str
             raise ExposureError("the call names no amount")
         allowed = dict(limit.amount).get(currency)
         values = (("amount", amount), ("currency", currency), *((("before", before),) if scope else ()))
-        this = money_text(amount, currency)
-        total = money_text(before + amount, currency)
-        sum_of = f"{money_text(before, currency)} {scope} and this {this} come to {total}" if scope else f"this {this}"
-        if allowed is None:
-            yield Match(limit.id, f"{sum_of}; the limit names nothing in {currency}", values)
-        elif before + amount > allowed:
-            yield Match(limit.id, f"{sum_of}, over {money_text(allowed, currency)}", (*values, ("limit", allowed)))
+        if allowed is None or before + amount > allowed:
+            this = money_text(amount, currency)
+            total = money_text(before + amount, currency)
+            sum_of = (
+                f"{money_text(before, currency)} {scope} and this {this} come to {total}" if scope else f"this {this}"
+            )
+            if allowed is None:
+                yield Match(limit.id, f"{sum_of}; the limit names nothing in {currency}", values)
+            else:
+                over = f"{sum_of}, over {money_text(allowed, currency)}"
+                yield Match(limit.id, over, (*values, ("limit", allowed)))
     if limit.calls is not None and calls + 1 > limit.calls:
         told = (("before", calls), ("limit", limit.calls))
         yield Match(limit.id, f"{calls + 1:,} calls {scope} with this one, over {limit.calls:,}", told)

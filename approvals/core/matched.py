@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
+from typing import Literal
 
 from approvals.core.cel import Bindings, CelError, compile_value, evaluate
-from approvals.core.cel_text import references, split_parts, tokens
+from approvals.core.cel_text import Reference, references, split_parts, tokens
 from audit.core.canonical import canonical_bytes
 from audit.core.jsondoor import Json
 from audit.core.visible import as_line
@@ -35,7 +37,8 @@ def matched_parts(expression: str, variables: tuple[str, ...], bindings: Binding
 
 def failed_parts(expression: str, variables: tuple[str, ...], bindings: Bindings) -> tuple[Match, ...]:
     """The parts of a condition that was false: those of an outer `&&` that were false, else the whole."""
-    joined, parts = split_parts(expression)
+    joined, found = _split(expression)
+    parts = list(found)
     if joined == "all":
         parts = [part for part in parts if _value(part, variables, bindings) is False] or [expression]
     else:
@@ -44,12 +47,25 @@ def failed_parts(expression: str, variables: tuple[str, ...], bindings: Bindings
 
 
 def _true_parts(expression: str, variables: tuple[str, ...], bindings: Bindings, depth: int) -> list[str]:
-    joined, parts = split_parts(expression)
+    joined, found = _split(expression)
+    parts = list(found)
     if joined == "one" or depth == 0:
         return parts if joined == "one" else [expression]
     if joined == "any":
         parts = [part for part in parts if _value(part, variables, bindings) is True]
     return [inner for part in parts for inner in _true_parts(part, variables, bindings, depth - 1)]
+
+
+# The same conditions are explained for every call: they are taken apart once.
+@lru_cache(maxsize=2_048)
+def _split(expression: str) -> tuple[Literal["all", "any", "one"], tuple[str, ...]]:
+    joined, parts = split_parts(expression)
+    return joined, tuple(parts)
+
+
+@lru_cache(maxsize=4_096)
+def _named(part: str, variables: tuple[str, ...]) -> tuple[Reference, ...]:
+    return tuple(references(tokens(part), frozenset(variables)))
 
 
 def _value(part: str, variables: tuple[str, ...], bindings: Bindings) -> Json:
@@ -63,7 +79,7 @@ def _match(part: str, variables: tuple[str, ...], bindings: Bindings) -> Match:
     text = ""
     start = 0
     values: dict[str, Json] = {}
-    for reference in references(tokens(part), frozenset(variables)):
+    for reference in _named(part, variables):
         found, value = _look_up(reference.path, bindings)
         text += part[start : reference.end] + " " + (_word(value) if found else "(absent)")
         start = reference.end

@@ -133,9 +133,9 @@ def principal_of(actor: Actor) -> dict[str, Any]:
     }
 
 
-def evaluate(policy: Policy, request: Request) -> Verdict:
-    """The verdict of `policy` and of the contract's checks on one call. Never raises for what a rule or a value is."""
-    bindings = policy_bindings(
+def bindings_of(request: Request) -> Bindings:
+    """The values of one call, for `evaluate`; to be made once where several policies judge the same call."""
+    return policy_bindings(
         request.contract,
         arguments=request.arguments,
         state=request.state,
@@ -144,6 +144,14 @@ def evaluate(policy: Policy, request: Request) -> Verdict:
         exposure=request.exposure,
         now=request.now,
     )
+
+
+def evaluate(policy: Policy, request: Request, bindings: Bindings | None = None) -> Verdict:
+    """The verdict of `policy` and of the contract's checks on one call. Never raises for what a rule or a value is.
+
+    `bindings` are those of `bindings_of` the same request, if they were made already."""
+    if bindings is None:
+        bindings = bindings_of(request)
     failed = _failed_check(policy, request, bindings) or _frozen(policy, request)
     if failed is not None:
         return failed
@@ -165,7 +173,8 @@ def evaluate(policy: Policy, request: Request) -> Verdict:
             notes.append(Note(rule.id, message, _why(rule, bindings)))
             continue
         decided = _decide(policy, rule, request, bindings)
-        return replace(_within_limits(policy, request, decided), notes=tuple(notes))
+        limited = _within_limits(policy, request, decided)
+        return replace(limited, notes=tuple(notes)) if notes else limited
     return Verdict(
         "deny",
         NO_RULE,

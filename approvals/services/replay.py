@@ -14,9 +14,9 @@ from uuid import UUID, uuid4
 from access.core.rights import require_admin
 from access.selectors.actors import requester_facts
 from approvals.core.contract_types import Contract
-from approvals.core.digest import digest, parse_snapshot, snapshot_hash
+from approvals.core.digest import digest, snapshot_hash
 from approvals.core.exposure import subjects_of
-from approvals.core.policy import Policy, Request, evaluate, parse_policy
+from approvals.core.policy import Policy, Request, bindings_of, evaluate, parse_policy
 from approvals.core.policy_names import call_money, run_facts
 from approvals.core.replay import STARTED, Past, Tally, tally_from
 from approvals.core.replay_needs import Needs, needs_of
@@ -270,9 +270,10 @@ class Replaying:
             exposure=exposure,
             now=call.at,
         )
+        bindings = bindings_of(request)
         self.tally.add(
-            evaluate(self.active, request),
-            evaluate(self.draft, request),
+            evaluate(self.active, request, bindings),
+            evaluate(self.draft, request, bindings),
             call=call,
             money=call_money(tool.contract, arguments),
             rejected=held is not None and held.status == "rejected",
@@ -315,11 +316,12 @@ def _state(tool: _Tool, judged: JudgedBy | None, held: HeldThen | None) -> tuple
     """What the target said that day, and what is missing of it."""
     try:
         if judged is not None:
-            return (None if judged.state is None else parse_snapshot(judged.state)), ""
+            # Append-only and our own: it is read as it was written.
+            return (None if judged.state is None else json.loads(judged.state)["state"]), ""
         if held is not None:
             if snapshot_hash(held.snapshot) != held.snapshot_hash:
                 return None, "state_damaged"
-            return parse_snapshot(held.snapshot), ""
-    except Conflict:
+            return json.loads(held.snapshot)["state"], ""
+    except (ValueError, KeyError, TypeError):
         return None, "state_damaged"
     return None, "state" if tool.needs.state else ""

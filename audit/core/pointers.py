@@ -1,6 +1,7 @@
 """JSON pointers (RFC 6901): writing one, reading one, following one. Wildcards are `audit.core.redact`'s business."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 
 def pointer(path: Sequence[str | int]) -> str:
@@ -10,15 +11,21 @@ def pointer(path: Sequence[str | int]) -> str:
 
 def split_pointer(text: str) -> list[str]:
     """The parts of a pointer, unescaped. Raises ValueError if `text` is no pointer."""
+    return list(_parts(text))
+
+
+@lru_cache(maxsize=2_048)
+def _parts(text: str) -> tuple[str, ...]:
+    # Contracts name the same few places for every call.
     if text == "":
-        return []
+        return ()
     if not text.startswith("/"):
         raise ValueError(f"a JSON pointer is empty or begins with /, not {text!r}")
     parts = text[1:].split("/")
     for part in parts:
         if "~" in part.replace("~0", "").replace("~1", ""):
             raise ValueError(f"in the JSON pointer {text!r} a ~ is not followed by 0 or 1")
-    return [part.replace("~1", "/").replace("~0", "~") for part in parts]
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in parts)
 
 
 def follow(value: object, text: str) -> object:

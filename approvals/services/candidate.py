@@ -34,26 +34,40 @@ class CandidateRow:
 
 
 def candidate_store(
-    *, actor: Actor, source: str, note: str = "", based_on: int | None = None, replaces: UUID | None = None
+    *,
+    actor: Actor,
+    source: str,
+    note: str = "",
+    based_on: int | None = None,
+    replaces: UUID | None = None,
+    tool: str = "",
 ) -> CandidateRow:
     """Keep a contract's text until it is admitted. Nobody is shown it, no call uses it.
 
-    `based_on` is the version it was edited from; `replaces` a waiting candidate that it takes the place of.
+    `based_on` is the version it was edited from; `replaces` a waiting candidate that it takes the place of; `tool` what
+    the text must be about, "" for any.
     Raises Forbidden, TooLarge, Invalid (CONTRACT_INVALID with `detail.findings`; ALREADY_IN_FORCE: it is the version in
-    force; TOO_MANY_CANDIDATES), NotFound, Conflict (CANDIDATE_SETTLED: what it should replace waits no more).
+    force; TOO_MANY_CANDIDATES; OTHER_TOOL), NotFound, Conflict (CANDIDATE_SETTLED: what it should replace waits no
+    more).
     """
     with audit_refusals(actor=actor, action="contract.stored", object_type="tool", object_id="new"):
         require_admin(actor)
         document = read_contract(source)
         contract = parse_contract(document)
         name = contract.name
+        if tool and name != tool:
+            raise Invalid(
+                f"The text is about {name}, and {tool} was to be edited. A tool's name never changes: import it as a "
+                "contract of its own.",
+                code="OTHER_TOOL",
+            )
         # The lock that an admission takes: a document is not stored while it becomes the version in force.
-        tool = Tool.objects.select_for_update().filter(tenant_id=actor.tenant_id, name=name).first()
+        row = Tool.objects.select_for_update().filter(tenant_id=actor.tenant_id, name=name).first()
         if replaces is not None:
             _settle(actor, _waiting(actor, replaces, name), "replaced", "An edited text took its place.")
-        if tool is not None and _digest_in_force(tool) == contract.digest:
+        if row is not None and _digest_in_force(row) == contract.digest:
             raise Invalid(
-                f"This is version {tool.active_version} of {name} word by word, which is in force. Change something, "
+                f"This is version {row.active_version} of {name} word by word, which is in force. Change something, "
                 "or leave it.",
                 code="ALREADY_IN_FORCE",
             )
@@ -86,7 +100,7 @@ def candidate_store(
         except IntegrityError:
             return _row(waiting.get(digest=contract.digest), created=False)
         audit_record(
-            actor=actor, action="contract.stored", object_type="tool", object_id=tool.id if tool else name, tool=name,
+            actor=actor, action="contract.stored", object_type="tool", object_id=row.id if row else name, tool=name,
             detail={"candidate": str(candidate.id), "digest": contract.digest, "based_on": based_on,
                     "replaces": str(replaces or ""), "note": candidate.note},
         )  # fmt: skip

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from runs.web import reconciliation, stops, timeline, views
+from runs.web import contract_preview, reconciliation, simulation, stops, timeline, views
 
 urlpatterns = [
     path("guards/", stops.guards, name="guards"),
@@ -17,4 +17,8 @@ urlpatterns = [
     path("unresolved/<uuid:unresolved_id>/", reconciliation.unresolved_one, name="unresolved-one"),
     path("unresolved/<uuid:unresolved_id>/ask/", reconciliation.ask, name="unresolved-ask"),
     path("unresolved/<uuid:unresolved_id>/decide/", reconciliation.decide, name="unresolved-decide"),
+    path("tools/import-contract/preview/", contract_preview.tool_preview, name="tool-preview"),
+    path("tools/<slug:tool_name>/simulate/", simulation.tool_simulate, name="tool-simulate"),
+    path("runs/<uuid:run_id>/calls/<str:call_id>/why/", simulation.call_why, name="call-why"),
+    path("tools/<slug:tool_name>/preview/", contract_preview.tool_previewed, name="tool-previewed"),
 ]

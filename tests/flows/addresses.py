@@ -33,7 +33,12 @@ class Ids:
     unresolved_id: str = "5c1e8d72-9b3a-4f60-8e2d-1a7b6c5d4e3f"  # nobody's, as it stands
     view_id: str = "2b9d4c61-7e0f-4a35-9c18-6d5e4f3a2b10"  # nobody's, as it stands
     number: str = "7700077"  # of a version: an organisation counts its own
+    replay_id: str = "3c5d8b17-0e9f-4a62-9b4d-7f6a1c2e5d80"  # nobody's, as it stands
     draft_id: str = "8a6c3f15-1d2e-4b7a-9f40-3c2b1a0d9e8f"  # nobody's, as it stands
+    delegation_id: str = "4e7a1c93-2d5b-4f68-8a0e-9b3c6d1f7e25"  # nobody's, as it stands
+    candidate_id: str = "1f4e7d90-6a2b-4c8d-b3e5-9a0c7d6e5f42"  # nobody's, as it stands
+    tool_name: str = "tool_of_nobody"
+    version: str = "1"  # of a contract: each tool counts its own
 
     @classmethod
     def unknown(cls) -> "Ids":
@@ -90,6 +95,14 @@ def of_user(verb: str) -> Ask:
 
 WITH_IDS: dict[str, list[Ask]] = {
     "account/sessions/end/": [Ask("POST", lambda ids: {"session": ids.browser_session}, who=PERSON)],
+    "account/delegations/": [
+        Ask("POST", lambda ids: {"verb": "revoke", "delegation": ids.delegation_id}, who=PERSON),
+        Ask("POST", lambda ids: {"verb": "give", "to": ids.user_id, "ends_at": "2099-01-01T09:00"}, who=PERSON),
+    ],
+    "access/delegations/": [
+        Ask("POST", lambda ids: {"verb": "revoke", "delegation": ids.delegation_id}, who=PERSON),
+        Ask("POST", lambda ids: {"verb": "give", "from": ids.user_id, "to": ids.user_id}, who=PERSON),
+    ],
     "access/people/<uuid:membership_id>/": [
         Ask(who=PERSON),
         change("roles", roles="operator"),
@@ -105,6 +118,35 @@ WITH_IDS: dict[str, list[Ask]] = {
         of_user("principal-add"),
         of_user("owner"),
     ],
+    "access/agents/<uuid:agent_id>/tools/": [
+        Ask(who=PERSON),
+        Ask("POST", lambda _: {"which": "listed", "tool": "refund_order", "version": "0"}, who=PERSON),
+    ],
+    "tools/<slug:tool_name>/": [Ask(who=PERSON)],
+    "tools/<slug:tool_name>/versions/<int:version>/": [Ask(who=PERSON)],
+    "tools/<slug:tool_name>/compare/": [
+        Ask(query=lambda ids: {"old": "1", "new": "1"}, who=PERSON),
+        Ask(query=lambda ids: {"old": "1", "new": ids.candidate_id}, who=PERSON),
+    ],
+    "tools/<slug:tool_name>/edit/": [
+        Ask(query=lambda ids: {"of": ids.candidate_id}, who=PERSON),
+        Ask("POST", lambda ids: {"source": "name: x", "replaces": ids.candidate_id}, who=PERSON),
+    ],
+    "tools/<slug:tool_name>/candidates/<uuid:candidate_id>/": [
+        Ask(who=PERSON),
+        Ask("POST", lambda _: {"verb": "admit", "in_force": "1", "waiting": "9"}, who=PERSON),
+    ],
+    "tools/<slug:tool_name>/preview/": [Ask(query=lambda ids: {"of": ids.candidate_id}, who=PERSON)],
+    "tools/<slug:tool_name>/simulate/": [
+        Ask(who=PERSON),
+        Ask(query=lambda ids: {"run": ids.run_id, "call": ids.call_id}, who=PERSON),
+        Ask("POST", lambda ids: {"agent": ids.agent_id, "arguments": "{}"}, who=PERSON),
+    ],
+    "tools/<slug:tool_name>/return/": [
+        Ask("POST", lambda _: {"number": "1", "in_force": "1", "reason": "Back."}, who=PERSON)
+    ],
+    "tools/<slug:tool_name>/retire/": [Ask("POST", lambda _: {"reason": "Gone."}, who=PERSON)],
+    "runs/<uuid:run_id>/calls/<str:call_id>/why/": [Ask(who=PERSON)],
     "access/tokens/<uuid:session_id>/revoke/": [Ask("POST", lambda _: {"because": "lost"}, who=PERSON)],
     "switch-tenant/": [Ask("POST", lambda ids: {"tenant": ids.tenant_id}, who=PERSON)],
     "inbox/views/<uuid:view_id>/": [change("rename", name="Mine"), change("delete")],
@@ -120,6 +162,10 @@ WITH_IDS: dict[str, list[Ask]] = {
     ],
     "policies/draft/<uuid:draft_id>/check/": [Ask("POST", lambda _: {"source": "version: 1"}, who=PERSON)],
     "policies/draft/<uuid:draft_id>/tests/": [Ask(who=PERSON), change("remove", remove="0")],
+    "policies/draft/<uuid:draft_id>/replay/": [Ask("POST", lambda _: {"days": "7"}, who=PERSON)],
+    "policies/replays/<uuid:replay_id>/": [Ask(who=PERSON)],
+    "policies/replays/<uuid:replay_id>/panel/": [Ask(who=PERSON)],
+    "policies/replays/<uuid:replay_id>/cancel/": [Ask("POST", lambda _: {}, who=PERSON)],
     "policies/test-of/<uuid:proposal_id>/": [Ask(who=PERSON), change("add", name="x", effect="ask", draft="")],
     "policies/versions/<int:number>/": [Ask(who=PERSON), change("back", based_on="1", reason="Now.")],
     "policies/compare/": [Ask(query=lambda ids: {"left": ids.draft_id, "right": ids.draft_id}, who=PERSON)],
@@ -170,7 +216,13 @@ SEARCHED: dict[str, list[Ask]] = {
         Ask(query=lambda ids: {"agent": ids.agent_id, "stuck": "1"}, who=PERSON),
     ],
     "policies/": [Ask(who=PERSON)],
+    "policies/coverage/": [
+        Ask(who=PERSON),
+        Ask(query=lambda ids: {"agent": ids.agent_id}, who=PERSON),
+        Ask(query=lambda ids: {"q": ids.tool_name}, who=PERSON),
+    ],
     "guards/": [Ask(who=PERSON)],
+    "tools/": [Ask(who=PERSON)],
     "unresolved/": [Ask(who=PERSON)],
     "api/v1/unresolved": [GET],
     "guards/banner/": [
@@ -207,6 +259,8 @@ WITHOUT_IDS = {
     "access/agents/add/",
     "access/credentials/",
     "access/mail/",
+    "tools/import-contract/",
+    "tools/import-contract/preview/",
     "styleguide/",
     "health/",
     "api/v1/health",

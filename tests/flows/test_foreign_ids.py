@@ -4,15 +4,18 @@ import asyncio
 import json
 import re
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from access.models import BrowserSession
+from access.services.delegation import delegation_give
 from access.services.sessions import session_open
 from approvals.services.candidate import candidate_store
 from approvals.services.policy_draft import policy_draft_create
+from audit.store import clock
 from runs.live.routing import websocket_urlpatterns
 from runs.services.stop import stop_set
 from tests.api.client import bearer, browser
@@ -87,10 +90,19 @@ def ours(world, owner_sql) -> Ids:
         str(owner_sql("SELECT min(id) FROM audit_entry WHERE call_id = %s", [call.call_id])[0][0]),
         str(stop_set(actor=world.admin, kind="tool", subject="get_order", reason="Of ours.").stop.id),
         str(lost(world).id),
+        delegation_id=str(delegated(world)),
         candidate_id=str(candidate_store(actor=world.admin, source=another_contract(world)).id),
         tool_name="refund_order",
         draft_id=str(policy_draft_create(actor=world.admin, name="Of ours").id),
+        replay_id=str(replay_ask(actor=world.admin, source=POLICY).id),
     )
+
+
+def delegated(world: Any) -> Any:
+    """One reviewer decides for another."""
+    giver, delegate = factories.person(world.tenant, groups=["finance"]), factories.person(world.tenant)
+    end = clock.now() + timedelta(days=1)
+    return delegation_give(actor=giver.actor, to_user_id=delegate.user_id, ends_at=end)
 
 
 def another_contract(world: Any) -> str:
@@ -111,7 +123,8 @@ def strangers() -> list[Caller]:
 def without(text: str, ids: Ids) -> str:
     """The text without these ids and without times."""
     for value in vars(ids).values():
-        text = text.replace(value, "ID")
+        if len(value) > 2:  # a version's number names nothing by itself, and stands in times
+            text = text.replace(value, "ID")
     text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(\+00:00|Z)", "TIME", text)
     return re.sub(r"\d{8}T\d{6}Z|\d{4}-\d\d-\d\dT\d\d%3A\d\d", "TIME", text)
 

@@ -1,0 +1,285 @@
+"""One call through every guard of approvals, step by step, as it would be judged now. Changes nothing.
+
+Every step is the production function that guards real calls; what stands behind the one that refuses is not reached.
+The target is never asked: the state is given by whoever simulates, or is that of a past call.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import UUID
+
+from access.selectors.actors import RequesterFacts, requester_facts
+from approvals.core.boundary import boundary_for
+from approvals.core.cel import Bindings, CelError, compile_value, evaluate
+from approvals.core.contract import effective_arguments
+from approvals.core.contract_types import Contract
+from approvals.core.digest import call_bytes, digest
+from approvals.core.explained import Explained, Look, explain
+from approvals.core.policy import Verdict
+from approvals.core.present import sentence_text
+from approvals.core.template import render_text
+from approvals.selectors.catalogue import active_contract
+from approvals.selectors.policies import rules_of
+from approvals.selectors.shown_tools import shown_list
+from approvals.selectors.tool_readers import require_reader
+from approvals.services.judge import not_exposed, request_judged, requester_refused
+from approvals.store.rows import active_policy_number
+from audit.core.actor import Actor
+from audit.core.jsondoor import Json
+from audit.core.redact import redact_for_audit
+from audit.core.refusal import NotFound, Refusal
+
+type Standing = Literal["passes", "refused", "held", "noted", "unknown", "not reached"]
+
+_DERIVED_NAMES = ("args", "state")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One guard. `text` is a sentence of ours, `said` what a contract, a policy or a person wrote ("" for nothing),
+    `facts` are further lines, `looks` the parts of a judgement."""
+
+    key: str
+    title: str
+    standing: Standing
+    text: str
+    said: str = ""
+    code: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    looks: tuple[Look, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """The steps in the order of the guards. `verdict` is None where the call was refused before it was judged;
+    `digest` is that of the canonical bytes, "" where there are none."""
+
+    contract: Contract
+    number: int
+    steps: tuple[Step, ...]
+    verdict: Verdict | None
+    digest: str
+    sentence: str
+    given: Json
+    state: Mapping[str, Json] | None
+
+
+TITLES = {
+    "shape": "Shape",
+    "token": "Token and scopes",
+    "shown": "Is it shown the tool",
+    "meaning": "Meaning: the contract's own checks",
+    "policy": "Policy",
+    "boundary": "Boundary",
+}
+
+
+def call_simulate(
+    *,
+    actor: Actor,
+    tool: str,
+    given: Json,
+    agent_id: UUID,
+    acting_user: str,
+    state: Mapping[str, Json] | None,
+    session_id: UUID | None = None,
+    run: Mapping[str, Json] | None = None,
+    run_tools: Collection[str] | None = None,
+    key: str = "",
+) -> Simulated:
+    """What would become of a call of `agent_id` for `acting_user` ("" for nobody), up to its boundary.
+
+    `given` are the arguments as an agent would send them. `state` is the target's; None: not known, or the tool reads
+    none. `session_id` cuts the scopes as its token does; `run`, `run_tools` and `key` are those of a past call.
+    For admins, operators and auditors. Raises Forbidden, NotFound for an unknown or retired tool, and Conflict for
+    stored rows that are not what was written.
+    """
+    require_reader(actor)
+    admitted = active_contract(actor.tenant_id, tool)
+    if admitted is None:
+        raise NotFound
+    contract = admitted.contract
+    requester = requester_facts(
+        tenant_id=actor.tenant_id,
+        agent_id=agent_id,
+        acting_user_id=acting_user or None,
+        token_session_id=session_id,
+    )
+    made = _Steps()
+    known = None if state is None else with_derived(contract, given, state)
+    arguments, canonical = _shape(made, contract, admitted.number, given, acting_user)
+    if arguments is not None:
+        _token(made, contract, requester, acting_user)
+        _shown(made, actor, agent_id, contract, run_tools)
+    verdict = None
+    if arguments is not None and not made.over:
+        verdict = _judge(made, actor, contract, arguments, known, requester, run or {}, key)
+    shown = redact_for_audit(arguments if arguments is not None else {}, contract.redaction)
+    return Simulated(
+        contract=contract,
+        number=admitted.number,
+        steps=made.steps(),
+        verdict=verdict,
+        digest=digest(canonical) if canonical else "",
+        sentence=sentence_text(contract, shown, known) if arguments is not None else "",
+        given=given,
+        state=known,
+    )
+
+
+def with_derived(contract: Contract, given: Json, state: Mapping[str, Json]) -> dict[str, Json]:
+    """The state with the values that the contract derives from it, where they are not given."""
+    reading = contract.adapter.read_state
+    found = dict(state)
+    bindings = Bindings({"args": given if isinstance(given, dict) else {}, "state": dict(state)})
+    for name, expression in (reading.derived if reading else {}).items():
+        if name not in found:
+            try:
+                found[name] = evaluate(compile_value(expression, _DERIVED_NAMES), bindings)
+            except CelError:
+                continue  # what asks for it will say that it is not there
+    return found
+
+
+class _Steps:
+    """The steps so far; after a refusal the rest is not reached."""
+
+    def __init__(self) -> None:
+        self._made: list[Step] = []
+        self.over = False
+
+    def add(self, key: str, standing: Standing, text: str, **more: Any) -> None:
+        self._made.append(Step(key, TITLES[key], standing, text, **more))
+        self.over = self.over or standing == "refused"
+
+    def refused(self, key: str, refusal: Refusal, **more: Any) -> None:
+        self.add(key, "refused", "Refused:", said=refusal.message, code=refusal.code, **more)
+
+    def steps(self) -> tuple[Step, ...]:
+        reached = {step.key for step in self._made}
+        rest = [Step(key, title, "not reached", "") for key, title in TITLES.items() if key not in reached]
+        return (*self._made, *rest)
+
+
+def _shape(
+    made: _Steps, contract: Contract, number: int, given: Json, acting_user: str
+) -> tuple[dict[str, Any] | None, bytes]:
+    try:
+        effective = effective_arguments(contract, given)
+        names: dict[str, Json] = {"args": effective}
+        target = render_text(contract.target, names)
+        render_text(contract.resource, names)
+    except Refusal as refusal:
+        errors: Any = refusal.detail.get("errors", [])
+        made.refused("shape", refusal, facts=tuple((item["path"] or "/", item["message"]) for item in errors))
+        return None, b""
+    added = sorted(set(effective) - set(given if isinstance(given, dict) else {}))
+    text = f"The arguments fit the contract, version {number}."
+    if added:
+        text += " Filled in by its defaults:"
+    made.add("shape", "passes", text, said=", ".join(added))
+    canonical = call_bytes(
+        tool=contract.name, contract_version=number, target=target, acting_user=acting_user, arguments=effective
+    )
+    return effective, canonical
+
+
+def _token(made: _Steps, contract: Contract, requester: RequesterFacts, acting_user: str) -> None:
+    refused = requester_refused(contract, requester, 0, acting_user)
+    if refused is not None:
+        made.add("token", "refused", "Refused:", said=refused.message, code=refused.code.upper())
+        return
+    user = requester.user
+    whom = f", for {user['name']}" if user else ", in its own name"
+    facts = (("needs", " ".join(contract.scopes) or "no scope"), ("has", " ".join(sorted(requester.scopes)) or "none"))
+    made.add("token", "passes", "It may ask:", said=f"{requester.agent.get('name', '')}{whom}", facts=facts)
+
+
+def _shown(made: _Steps, actor: Actor, agent_id: UUID, contract: Contract, run_tools: Collection[str] | None) -> None:
+    if made.over:
+        return
+    listed = shown_list(actor.tenant_id, agent_id)
+    if not listed.holds(contract.name):
+        made.refused("shown", not_exposed(contract.name))
+    elif run_tools is not None and contract.name not in run_tools:
+        made.refused("shown", not_exposed(contract.name, "this run is"))
+    else:
+        by = "all that its scopes allow" if listed.tools is None else "its list has it"
+        made.add("shown", "passes", f"The agent is shown this tool: {by}.")
+
+
+def _judge(
+    made: _Steps,
+    actor: Actor,
+    contract: Contract,
+    arguments: dict[str, Any],
+    state: Mapping[str, Json] | None,
+    requester: RequesterFacts,
+    run: Mapping[str, Json],
+    key: str,
+) -> Verdict:
+    number = active_policy_number(actor.tenant_id, hold=False)
+    policy = rules_of(actor.tenant_id, number)
+    request = request_judged(
+        tenant_id=actor.tenant_id,
+        policy=policy,
+        contract=contract,
+        arguments=arguments,
+        state=state,
+        requester=requester,
+        run=run,
+        key=key,
+    )
+    explained = explain(policy, request)
+    _meaning(made, contract, state, explained)
+    if not made.over:
+        _policy(made, number, explained)
+    if not made.over:
+        _boundary(made, contract, explained.verdict)
+    return explained.verdict
+
+
+def _meaning(made: _Steps, contract: Contract, state: Mapping[str, Json] | None, explained: Explained) -> None:
+    looks = explained.of("check")
+    reading = contract.adapter.read_state
+    lacking = () if reading is None else sorted({*reading.state, *reading.also, *reading.derived} - set(state or {}))
+    facts = (("the state lacks", ", ".join(lacking)),) if lacking and state is not None else ()
+    failed = next((look for look in looks if look.decides), None)
+    if failed is not None and state is None and reading is not None:
+        text = "Cannot be judged without the target's state. Give it, or take a past call's."
+        made.add("meaning", "refused", text, code="STATE_NOT_KNOWN", looks=looks)
+    elif failed is not None:
+        verdict = explained.verdict
+        made.add(
+            "meaning", "refused", "Refused:", said=verdict.message, code=verdict.code.upper(), looks=looks, facts=facts
+        )
+    elif not looks:
+        made.add("meaning", "noted", "The contract checks nothing itself.", facts=facts)
+    else:
+        made.add("meaning", "passes", "Every check holds on this state.", looks=looks, facts=facts)
+
+
+def _policy(made: _Steps, number: int, explained: Explained) -> None:
+    verdict = explained.verdict
+    looks = explained.of("freeze", "rule", "limit")
+    version = f"version {number} of the policy" if number else "no policy, which allows nothing"
+    more = {"said": verdict.message, "code": verdict.code.upper(), "looks": looks}
+    if verdict.effect == "deny":
+        made.add("policy", "refused", f"Refused by {version}:", **more)
+    elif verdict.effect == "ask":
+        who = ", ".join(f"{item.count} of {item.group}" for item in verdict.approvers)
+        facts = (("must approve", who), ("within", f"{verdict.expires_in_s} s"))
+        made.add("policy", "held", f"Held for people by {version}:", facts=facts, **more)
+    else:
+        made.add("policy", "passes", f"Allowed by {version}.", **more)
+
+
+def _boundary(made: _Steps, contract: Contract, verdict: Verdict) -> None:
+    boundary = boundary_for(contract, verdict.effect)
+    standing: Standing = "held" if verdict.effect == "ask" else "passes"
+    facts: tuple[tuple[str, str], ...] = ()
+    if verdict.effect == "ask":
+        after = boundary_for(contract, "allow")
+        facts = ((f"after approval: {after.kind}", after.reason),)
+    made.add("boundary", standing, f"{boundary.kind.capitalize()}:", said=boundary.reason, facts=facts)

@@ -34,6 +34,11 @@ def both_hold(asked: Verdict, today: Verdict) -> Verdict:
     )
 
 
+def reminder_at(*, asked_at: datetime, expires_at: datetime, percent: int) -> datetime:
+    """When so much of the time to decide has passed; with 80 of 15 minutes: after 12."""
+    return asked_at + (expires_at - asked_at) * percent / 100
+
+
 def expiry_after(*, created_at: datetime, expires_at: datetime, requirement: Verdict) -> datetime:
     """When a next round is void: the first deadline stays (A3), or an earlier one that today's rule gives."""
     return min(expires_at, created_at + timedelta(seconds=requirement.expires_in_s))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from access.core.delegation import Giver
 from access.selectors.actors import DeciderFacts, decider_facts, group_members
 from access.selectors.delegations import giver_at, givers_of
-from approvals.core.eligibility import REVIEWER, Asked, Decider, Eligibility, Vote, may_decide
+from approvals.core.eligibility import REVIEWER, Asked, Decider, Eligibility, Vote, may_decide, still_possible
 from approvals.core.policy import Approver
 from approvals.core.terms import NO_TERMS, Terms, terms_from
 from approvals.models import Decision, Proposal
@@ -133,6 +133,12 @@ def people_who_can_decide(proposal: Proposal) -> dict[str, frozenset[str]]:
     """Active reviewers of the groups asked (user id to groups), without those whose own call it is (A9). Whoever holds
     a delegation adds nobody: it is the vote of somebody who is among these."""
     return {person: groups for person, (_, groups) in named_deciders(proposal).items()}
+
+
+def can_be_decided(proposal: Proposal, votes: Sequence[Decision]) -> bool:
+    """Whether the votes of the round and the people who may still decide can together meet what it requires (S8)."""
+    counted = counted_votes(proposal, votes)[0] if votes else []
+    return still_possible(requires_of(proposal), counted, people_who_can_decide(proposal))
 
 
 def named_deciders(proposal: Proposal) -> dict[str, tuple[str, frozenset[str]]]:

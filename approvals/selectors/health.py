@@ -53,7 +53,7 @@ def _policy_problems(tenant_id: UUID, number: int) -> list[Problem]:
         return [_problem("policy_altered", tenant_id, f"version {number}", message)]
     wanted: dict[str, int] = {}
     for rule in load_policy(version.document, number=number).rules:
-        for approver in rule.approvers:
+        for approver in (one for _, every in rule.asked() for one in every):
             wanted[approver.group] = max(approver.count, wanted.get(approver.group, 0))
     found = []
     for group, count in wanted.items():

@@ -30,6 +30,7 @@ def groups_needed_here(tenant_id: UUID) -> dict[str, GroupNeed]:
     asked = [
         {approver.group: GroupNeed(rules=1, most=approver.count)}
         for rule in rules_of(tenant_id, number).rules
-        for approver in rule.approvers
+        for _, every in rule.asked()
+        for approver in every
     ]
     return merged([waiting, *asked])

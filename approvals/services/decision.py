@@ -208,6 +208,8 @@ def _record(
         resolve(proposal, "granted", at=now, by=by)
     else:
         change(proposal)
+        # Whoever voted gives no second vote: with too few people left, that is said now and not at the deadline.
+        rounds.warn_if_nobody_can_decide(proposal, actor=actor, votes=[*votes, decision])
     audit_record(
         actor=actor,
         action=DECIDED,

@@ -19,6 +19,7 @@ from approvals.core.policy import Verdict
 from approvals.core.present import Row, primary_money
 from approvals.core.reasons import reason_of
 from approvals.core.revisions import changes_between, revision_call_id
+from approvals.core.rounds import reminder_at
 from approvals.models import Proposal, Revision
 from approvals.selectors.bound import HELD, Bound, parties_of
 from approvals.selectors.revisions import editors_of
@@ -135,6 +136,7 @@ def _write(actor: Actor, old: Proposal, bound: Bound, made: Made, reason: str, n
         revision_number=made.number,
         created_at=now,
         expires_at=made.expires_at,
+        remind_at=reminder_at(asked_at=now, expires_at=made.expires_at, percent=made.verdict.terms.remind_at_percent),
         stopped=made.stopped,
         why=rounds.why(made.verdict),
         **rounds.judged(bound.contract, made.facts, made.state, made.verdict, made.read_at),

@@ -16,6 +16,7 @@ from access.selectors.actors import RequesterFacts, requester_facts
 from approvals.core.digest import check_call_bytes, snapshot_bytes, snapshot_hash
 from approvals.core.policy import Verdict
 from approvals.core.present import primary_money
+from approvals.core.rounds import reminder_at
 from approvals.models import Proposal
 from approvals.selectors.bound import HELD, Altered, parties_of, read_bound
 from approvals.selectors.catalogue import contract_of
@@ -138,6 +139,7 @@ def proposal_hold(
         reason=reason,
         created_at=now,
         expires_at=expires_at,
+        remind_at=reminder_at(asked_at=now, expires_at=expires_at, percent=verdict.terms.remind_at_percent),
         why=rounds.why(verdict, prepared_by),
         **rounds.judged(contract, facts, state, verdict, state_read_at),
     )

@@ -1,20 +1,20 @@
 """Closing a proposal and opening its next round, each with its outbox row, audit entry and hint, in one transaction."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from approvals.core.contract_types import Contract
 from approvals.core.digest import CallFacts, snapshot_bytes, snapshot_hash
-from approvals.core.eligibility import can_be_met
 from approvals.core.policy import Verdict
 from approvals.core.present import hides_anything, sentence_text
-from approvals.core.rounds import both_hold, expiry_after
-from approvals.models import Proposal
+from approvals.core.rounds import both_hold, expiry_after, reminder_at
+from approvals.models import Decision, Proposal
 from approvals.selectors.bound import ASKED_AGAIN, Bound
-from approvals.selectors.deciders import people_who_can_decide, prepared_by_of, requires_of
+from approvals.selectors.deciders import can_be_decided, prepared_by_of
+from approvals.store.alarms import open_alarm
 from approvals.store.rows import change, resolve, void_permit
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json
@@ -170,6 +170,7 @@ def open_next_round(
         outcome="",
         outcome_detail={},
         expires_at=expires_at,
+        remind_at=reminder_at(asked_at=now, expires_at=expires_at, percent=requirement.terms.remind_at_percent),
         why=why_again(requirement, because, now, bound.state, prepared_by_of(proposal), counted_from),
         **judged(bound.contract, bound.facts, state, requirement, read_at),
     )
@@ -195,10 +196,13 @@ def _counted_from(proposal: Proposal) -> str:
     return found if isinstance(found, str) else ""
 
 
-def warn_if_nobody_can_decide(proposal: Proposal, *, actor: Actor, record: Record = audit_record) -> None:
-    """The alarm of S8: a group that was emptied after the policy was published blocks, and that is said aloud."""
-    if can_be_met(requires_of(proposal), people_who_can_decide(proposal)):
-        return
+def warn_if_nobody_can_decide(
+    proposal: Proposal, *, actor: Actor, record: Record = audit_record, votes: Sequence[Decision] = ()
+) -> bool:
+    """The alarm of S8: a group that was emptied after the policy was published blocks, and that is said aloud, once
+    until it ends. `votes` are those of the round. True if it was said now."""
+    if can_be_decided(proposal, votes) or not open_alarm(proposal):
+        return False
     logger.warning(
         "Proposal %s of tenant %s needs people who are not there; it will expire at %s.",
         proposal.pk, proposal.tenant_id, proposal.expires_at.isoformat(),
@@ -210,3 +214,4 @@ def warn_if_nobody_can_decide(proposal: Proposal, *, actor: Actor, record: Recor
         detail={"round": proposal.round, "requires": proposal.requires},
         **audited(proposal),
     )
+    return True

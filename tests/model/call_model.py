@@ -71,7 +71,7 @@ class Model(NamedTuple):
 
 Step = tuple[str, Model]
 START = Model()
-STATES = 75_798
+STATES = 99_312
 """How many there are to reach, so that no test leaves parts of the model out."""
 MOST_CLAIMS = 2
 MOST_ROUNDS = 1
@@ -107,7 +107,14 @@ def _people(s: Model, broken: frozenset[str]) -> Iterator[Step]:
     if s.call == "new":
         yield "proposed", s._replace(call="waiting")
     undecided = s.call == "waiting" and s.permit == "none"
-    if (undecided or ("decide-unknown" in broken and s.call == "unknown")) and not s.expired:
+    if undecided and not s.expired and s.policy == "stricter":
+        # Judged before it counts, by the version in force and on the state that was read last (A5).
+        yield "approve, and the new policy asks anew", s._replace(policy="same", rounds=s.rounds + 1)
+        yield "reject", _ended(s, "rejected")
+    elif undecided and not s.expired and s.policy == "denies":
+        yield "approve, and the new policy refuses it", _ended(s, "refused")
+        yield "reject", _ended(s, "rejected")
+    elif (undecided or ("decide-unknown" in broken and s.call == "unknown")) and not s.expired:
         yield "approve", s._replace(permit="ready", outbox=True, approved=True, call="waiting")
         yield "reject", _ended(s, "rejected")
     if s.outbox and s.call == "waiting":

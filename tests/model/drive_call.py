@@ -1,11 +1,15 @@
 """What each label of `call_model` is in the real services, and what they show in each of its states."""
 
+import re
 from collections.abc import Hashable
 from datetime import timedelta
+
+import pytest
 
 from approvals.models import Proposal
 from approvals.services.permit import permit_revoke
 from approvals.services.proposal import proposal_expire_due
+from audit.core.refusal import Conflict
 from audit.store import clock
 from runs.core.kinds import CallState
 from runs.selectors.rows import CallRow
@@ -55,7 +59,7 @@ class CallDriver(Driver[Model]):
         if label == "clock passes the void time" and (s.call == "started" or (s.call == "unknown" and not s.left)):
             # The void time is hours away, a request's deadline seconds: here the code's time has one order only.
             return False
-        deed = getattr(self, label.replace(":", "").replace("'", "").replace(" ", "_").replace("-", "_"), None)
+        deed = getattr(self, re.sub("[ -]", "_", re.sub("[:,']", "", label)), None)
         if deed is None:
             return False
         deed()
@@ -66,6 +70,18 @@ class CallDriver(Driver[Model]):
 
     def approve(self) -> None:
         self.stage.approve(self.call)
+
+    def approve_and_the_new_policy_asks_anew(self) -> None:
+        self._click_that_counts_no_more("ROUND_CHANGED")
+
+    def approve_and_the_new_policy_refuses_it(self) -> None:
+        self._click_that_counts_no_more("CLOSED")
+        self.stage.take_up(self.call)
+
+    def _click_that_counts_no_more(self, code: str) -> None:
+        with pytest.raises(Conflict) as refused:
+            self.stage.approve(self.call)
+        assert refused.value.code == code
 
     def reject(self) -> None:
         self.stage.world.decide(self.stage.world.look(self.call), "reject")

@@ -82,6 +82,8 @@ def follow(state: State, s: Model, label: str) -> State:
     if label == "the run takes up the grant":
         # One that is ready already has nothing to move: the service consumes the row without an event.
         return state if s.ready else tell(state, *resolved(state, "granted"))
+    if label == "approve, and the new policy refuses it":
+        return tell(state, *resolved(state, "refused"))
     if label == "reject":
         return tell(state, *resolved(state, "rejected"))
     if label == "sweep marks expired":
@@ -105,6 +107,7 @@ def follow(state: State, s: Model, label: str) -> State:
         return tell(state, *held(state)) if s.expired else state
     assert label in {
         "approve",
+        "approve, and the new policy asks anew",
         "the approval is taken back",
         "a stop is set",
         "the stop is lifted",

@@ -7,13 +7,14 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from access.core.delegation import Giver
 from access.core.rights import require_admin
-from access.models import Delegation, Membership
+from access.models import Delegation, Group, Membership
 from access.selectors.actors import decider_facts
 from audit.core.actor import Actor
+from audit.core.visible import as_line
 from audit.store import clock
 
 # By hand: it is asked at each look of a proposal. The giver's own rights of now, cut to the groups that were given; a
@@ -100,12 +101,12 @@ def delegations_all(actor: Actor) -> list[DelegationRow]:
 
 
 def delegates_for(actor: Actor, giver_id: str) -> list[tuple[str, str]]:
-    """(id, name) of the people whom the giver may choose: active reviewers of the organisation but themselves."""
+    """(id, name) of the people whom the giver may choose: active reviewers of the organisation but themselves. An
+    empty giver leaves nobody out."""
     places = Membership.objects.filter(
         tenant_id=actor.tenant_id, is_active=True, user__is_active=True, roles__contains=["reviewer"]
-    ).exclude(user_id=giver_id)
-    rows = places.order_by("user__name", "user_id").values_list("user_id", "user__name")
-    return [(str(user_id), name) for user_id, name in rows]
+    )
+    return [(user_id, name) for user_id, name in _named(places) if user_id != giver_id]
 
 
 def groups_held(actor: Actor, user_id: str) -> list[str]:
@@ -157,3 +158,23 @@ def _state(row: Delegation, now: datetime, able: set[str]) -> str:
     if not {str(row.from_user_id), str(row.to_user_id)} <= able:
         return "void"
     return "planned" if row.starts_at > now else "on"
+
+
+def givers_possible(actor: Actor) -> tuple[list[tuple[str, str]], list[str]]:
+    """For an admin's form: (id, name) of everybody who has something to give, and all groups by name."""
+    require_admin(actor)
+    places = Membership.objects.filter(
+        tenant_id=actor.tenant_id,
+        is_active=True,
+        user__is_active=True,
+        roles__contains=["reviewer"],
+        group_places__isnull=False,
+    ).distinct()
+    groups = Group.objects.filter(tenant_id=actor.tenant_id).order_by("slug").values_list("slug", flat=True)
+    return _named(places), list(groups)
+
+
+def _named(places: "QuerySet[Membership, Membership]") -> list[tuple[str, str]]:
+    """(id, name) by name, for a choice: one line of ordinary characters."""
+    rows = places.order_by("user__name", "user_id").values_list("user_id", "user__name")
+    return [(str(user_id), as_line(name)) for user_id, name in rows]

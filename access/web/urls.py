@@ -1,6 +1,6 @@
 from django.urls import path
 
-from access.web import account, agents, groups, mailing, passwords, people, views
+from access.web import account, agents, delegations, groups, mailing, passwords, people, views
 
 urlpatterns = [
     path("sign-in/", views.sign_in, name="sign-in"),
@@ -12,11 +12,13 @@ urlpatterns = [
     path("account/password/", account.password, name="account-password"),
     path("account/sessions/", account.sessions, name="account-sessions"),
     path("account/sessions/end/", account.sessions_end, name="account-sessions-end"),
+    path("account/delegations/", delegations.mine, name="account-delegations"),
     path("access/people/", people.people, name="people"),
     path("access/people/add/", people.person_add, name="person-add"),
     path("access/people/<uuid:membership_id>/", people.person, name="person"),
     path("access/groups/", groups.groups, name="groups"),
     path("access/groups/<slug:slug>/", groups.group, name="group"),
+    path("access/delegations/", delegations.everybodys, name="delegations"),
     path("access/agents/", agents.agents, name="agents"),
     path("access/agents/add/", agents.agent_add, name="agent-add"),
     path("access/agents/<uuid:agent_id>/", agents.agent, name="agent"),

@@ -155,6 +155,15 @@ WITH_IDS: dict[str, list[Ask]] = {
         Ask("POST", lambda ids: {**VERDICT, "digest": ids.digest, "round": "1"}, who=PERSON)
     ],
     "proposals/<uuid:proposal_id>/revoke/": [Ask("POST", lambda _: {"reason": "Stop."}, who=PERSON)],
+    "proposals/<uuid:proposal_id>/ask/": [
+        Ask(who=PERSON),
+        Ask("POST", lambda ids: {"text": "Why?", "digest": ids.digest, "round": "1"}, who=PERSON),
+    ],
+    "proposals/<uuid:proposal_id>/edit/": [
+        Ask(who=PERSON),
+        Ask("POST", lambda ids: {"v.amount": "1", "verb": "save", "digest": ids.digest, "round": "1"}, who=PERSON),
+    ],
+    "proposals/<uuid:proposal_id>/claim/": [change("claim"), change("release")],
     "policies/draft/<uuid:draft_id>/": [
         Ask(who=PERSON),
         change("save", source="version: 1", revision="1"),

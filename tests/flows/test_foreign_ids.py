@@ -15,6 +15,7 @@ from access.services.delegation import delegation_give
 from access.services.sessions import session_open
 from approvals.services.candidate import candidate_store
 from approvals.services.policy_draft import policy_draft_create
+from approvals.services.replay import replay_ask
 from audit.store import clock
 from runs.live.routing import websocket_urlpatterns
 from runs.services.stop import stop_set
@@ -34,6 +35,7 @@ from tests.live.sockets import opened
 from tests.support import factories
 from tests.support.contracts import demo_document
 from tests.support.unknown import lost
+from tests.support.world import POLICY
 
 ROLES = ["reviewer", "operator", "admin", "auditor"]
 OWN_ONLY = (

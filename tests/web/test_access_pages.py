@@ -23,6 +23,7 @@ PAGES = [
     "/access/tokens/",
     "/access/credentials/",
     "/access/mail/",
+    "/access/delegations/",
 ]
 
 

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from approvals.models import AgentTools
 from audit.core.actor import Actor
+from audit.core.refusal import Forbidden
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,14 @@ def is_shown(actor: Actor, tool: str) -> bool:
 def shown_to(actor: Actor) -> Collection[str] | None:
     """The names of the actor's list; None: every name."""
     return shown_list(actor.tenant_id, actor.id).tools if actor.kind == "agent" else None
+
+
+def not_exposed(tool: str, where: str = "this agent is") -> Forbidden:
+    """The refusal of a tool that is there and allowed, but not shown here."""
+    return Forbidden(
+        f"{tool} is not among the tools that {where} shown. Use one of the alternatives, or ask an admin to show it.",
+        code="NOT_EXPOSED",
+    )
 
 
 def _list(row: AgentTools) -> ShownList:

@@ -22,7 +22,7 @@ from approvals.core.template import render_text
 from approvals.models import Proposal
 from approvals.selectors.catalogue import active_contract, alternatives_for, contract_of, still_admitted, tools_for
 from approvals.selectors.policies import rules_of
-from approvals.selectors.shown_tools import is_shown
+from approvals.selectors.shown_tools import is_shown, not_exposed
 from approvals.services.exposure import exposure_judged
 from approvals.store.rows import active_policy_number
 from audit.core.actor import Actor
@@ -31,7 +31,7 @@ from audit.core.jsondoor import Json
 from audit.core.refusal import Forbidden, NotFound, Refusal
 from audit.store import clock
 
-__all__ = ["Prepared", "Verdict", "call_judge", "call_prepare", "facts_of", "not_exposed"]
+__all__ = ["Prepared", "Verdict", "call_judge", "call_prepare", "facts_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +130,9 @@ def call_judge(
     contract = contract_of(tool_version_id)
     facts = parse_call_bytes(canonical)
     number = active_policy_number(tenant_id, hold=True)
-    refused = requester_refused(contract, requester, number, facts.acting_user)
+    refused = requester_refused(
+        contract=contract, requester=requester, policy_number=number, acting_user=facts.acting_user
+    )
     if refused is not None:
         return refused
     if not still_admitted(tool_version_id):
@@ -194,16 +196,8 @@ def facts_of(proposal: Proposal) -> dict[str, Any]:
     return {"run": run, "key": proposal.key}
 
 
-def not_exposed(tool: str, where: str = "this agent is") -> Forbidden:
-    """The refusal of a tool that is there and allowed, but not shown here."""
-    return Forbidden(
-        f"{tool} is not among the tools that {where} shown. Use one of the alternatives, or ask an admin to show it.",
-        code="NOT_EXPOSED",
-    )
-
-
 def requester_refused(
-    contract: Contract, requester: RequesterFacts, policy_number: int, acting_user: str
+    *, contract: Contract, requester: RequesterFacts, policy_number: int, acting_user: str
 ) -> Verdict | None:
     """The denial of whoever may not ask, by the rights of now; None for who may."""
     if not requester.ok:

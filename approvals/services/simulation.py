@@ -11,9 +11,9 @@ from uuid import UUID
 
 from access.selectors.actors import RequesterFacts, requester_facts
 from approvals.core.boundary import boundary_for
-from approvals.core.cel import Bindings, CelError, compile_value, evaluate
 from approvals.core.contract import effective_arguments
 from approvals.core.contract_types import Contract
+from approvals.core.derived import with_derived
 from approvals.core.digest import call_bytes, digest
 from approvals.core.explained import Explained, Look, explain
 from approvals.core.policy import Verdict
@@ -21,9 +21,9 @@ from approvals.core.present import sentence_text
 from approvals.core.template import render_text
 from approvals.selectors.catalogue import active_contract
 from approvals.selectors.policies import rules_of
-from approvals.selectors.shown_tools import shown_list
+from approvals.selectors.shown_tools import not_exposed, shown_list
 from approvals.selectors.tool_readers import require_reader
-from approvals.services.judge import not_exposed, request_judged, requester_refused
+from approvals.services.judge import request_judged, requester_refused
 from approvals.store.rows import active_policy_number
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json
@@ -31,8 +31,6 @@ from audit.core.redact import redact_for_audit
 from audit.core.refusal import NotFound, Refusal
 
 type Standing = Literal["passes", "refused", "held", "noted", "unknown", "not reached"]
-
-_DERIVED_NAMES = ("args", "state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +126,6 @@ def call_simulate(
     )
 
 
-def with_derived(contract: Contract, given: Json, state: Mapping[str, Json]) -> dict[str, Json]:
-    """The state with the values that the contract derives from it, where they are not given."""
-    reading = contract.adapter.read_state
-    found = dict(state)
-    bindings = Bindings({"args": given if isinstance(given, dict) else {}, "state": dict(state)})
-    for name, expression in (reading.derived if reading else {}).items():
-        if name not in found:
-            try:
-                found[name] = evaluate(compile_value(expression, _DERIVED_NAMES), bindings)
-            except CelError:
-                continue  # what asks for it will say that it is not there
-    return found
-
-
 class _Steps:
     """The steps so far; after a refusal the rest is not reached."""
 
@@ -186,7 +170,7 @@ def _shape(
 
 
 def _token(made: _Steps, contract: Contract, requester: RequesterFacts, acting_user: str) -> None:
-    refused = requester_refused(contract, requester, 0, acting_user)
+    refused = requester_refused(contract=contract, requester=requester, policy_number=0, acting_user=acting_user)
     if refused is not None:
         made.add("token", "refused", "Refused:", said=refused.message, code=refused.code.upper())
         return

@@ -5,7 +5,8 @@ from uuid import UUID, uuid4
 
 from approvals.core.digest import idempotency_key as derived_key
 from approvals.core.revisions import is_revision_id
-from approvals.services.judge import Prepared, call_prepare, not_exposed
+from approvals.selectors.shown_tools import not_exposed
+from approvals.services.judge import Prepared, call_prepare
 from approvals.services.proposal import proposal_withdraw
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json

@@ -69,6 +69,7 @@
     block.innerHTML = html;
     block.style.height = "";
     delete block.dataset.empty;
+    stay();
     block.dispatchEvent(new CustomEvent("clearance:filled", { bubbles: true }));
   }
 
@@ -102,7 +103,7 @@
       }
     });
     clearTimeout(settling);
-    settling = setTimeout(() => near.forEach(fill), SETTLE);
+    settling = setTimeout(() => { settling = 0; near.forEach(fill); }, SETTLE);
   }, { root: box, rootMargin: `${NEAR}px 0px` });
 
   function begin() {
@@ -122,11 +123,37 @@
 
   // -- going to a place ------------------------------------------------------------------------------------------------
 
+  // Where the reader asked to be ("newest", "oldest" or a row) they stay until what lies there has come in, whatever
+  // arrives, leaves or still scrolls meanwhile; or until they move themselves.
+  let at = null;
+  let resting = 0;
+
+  function stay(where = at) {
+    at = where instanceof Element && !where.isConnected ? null : where;
+    if (!at) return;
+    if (at instanceof Element) centre(at);
+    else {
+      const wanted = at === "newest" ? 0 : box.scrollHeight - box.clientHeight;
+      if (Math.abs(box.scrollTop - wanted) > 1) box.scrollTop = wanted;
+    }
+    // A busy machine draws late, and only what was drawn shows which blocks are near.
+    const mine = ++resting;
+    requestAnimationFrame(() => setTimeout(() => {
+      if (mine !== resting) return;
+      if (asked.size || settling) stay();
+      else at = null;
+    }, 10 * SETTLE));
+  }
+
+  box.addEventListener("scroll", () => stay(), { passive: true });
+  ["wheel", "touchmove", "pointerdown", "keydown", "focusin"].forEach((name) => box.addEventListener(name, () => { at = null; }, { passive: true }));
+
   const told = (text) => { document.getElementById("jump-said").textContent = text; };
 
   function go(seq) {
     const whole = new URL(location.href);
     told("");
+    at = null;
     if (seq < 1 || seq > last()) return told(`There are events 1 to ${last()}.`);
     if (pending.length && seq >= pending[0][0]) show();
     const block = blocks().find((one) => number(one, "first") <= seq && seq <= number(one, "last"));
@@ -145,10 +172,8 @@
       }
       box.querySelector(".is-here")?.classList.remove("is-here");
       row.classList.add("is-here");
-      centre(row);
-      // Rows above that were never laid out settle now; what was asked for stays where it was put.
-      requestAnimationFrame(() => requestAnimationFrame(() => centre(row)));
       row.querySelector(".seq").focus({ preventScroll: true });
+      stay(row);
     };
     block.scrollIntoView({ block: "nearest" });
     if (!block.dataset.empty) return arrive();
@@ -159,9 +184,10 @@
 
   function centre(row) {
     const view = box.getBoundingClientRect();
-    const at = row.getBoundingClientRect();
-    box.scrollTop += at.top - view.top - (view.height - at.height) / 2;
-    if (view.bottom < 0 || view.top > innerHeight || at.top > innerHeight) box.scrollIntoView({ block: "nearest" });
+    const here = row.getBoundingClientRect();
+    const off = here.top - view.top - (view.height - here.height) / 2;
+    if (Math.abs(off) > 1) box.scrollTop += off;
+    if (view.bottom < 0 || view.top > innerHeight || here.top > innerHeight) box.scrollIntoView({ block: "nearest" });
   }
 
   const linked = () => Number((/^#event-(\d{1,15})$/.exec(location.hash) || [])[1]);
@@ -176,13 +202,12 @@
     if (way) {
       const newest = way.dataset.to === "newest";
       if (newest && pending.length) show();
-      box.scrollTop = newest ? 0 : box.scrollHeight;
-      if (!newest) setTimeout(() => { box.scrollTop = box.scrollHeight; }, 4 * SETTLE);
+      stay(way.dataset.to);
     }
     if (event.target.closest("#news button")) {
       show();
-      box.scrollTop = 0;
       box.focus({ preventScroll: true });
+      stay("newest");
     }
   });
   document.getElementById("jump").addEventListener("submit", (event) => {

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from access.core.rights import require_admin
 from approvals.core.money import money_text
 from approvals.core.replay import MISSING
 from approvals.models import PolicyDraft, PolicyHead, PolicyReplay
+from approvals.selectors.policy_drafts import require_policy_reader
 from audit.core.actor import Actor
 from audit.core.canonical import sha256_hex
 
@@ -106,25 +106,18 @@ class ReplayRow:
 
 
 def replay_get(actor: Actor, replay_id: UUID) -> ReplayRow | None:
-    """A replay of the actor's organisation; None for an unknown or foreign id. Raises Forbidden unless an admin."""
-    require_admin(actor)
+    """A replay of the actor's organisation; None for an unknown or foreign id. For admins and auditors."""
+    require_policy_reader(actor)
     row = PolicyReplay.objects.filter(tenant_id=actor.tenant_id, pk=replay_id).first()
     return None if row is None else replay_row(row)
 
 
 def replay_latest(actor: Actor, draft_id: UUID) -> ReplayRow | None:
-    """The newest replay of a draft; None if there was none. Raises Forbidden unless an admin."""
-    require_admin(actor)
+    """The newest replay of a draft; None if there was none. Raises Forbidden unless an admin or an auditor."""
+    require_policy_reader(actor)
     mine = PolicyReplay.objects.filter(tenant_id=actor.tenant_id, draft_id=draft_id)
     row = mine.order_by("-asked_at").first()
     return None if row is None else replay_row(row)
-
-
-def replays_recent(actor: Actor, *, limit: int = 20) -> list[ReplayRow]:
-    """The newest of the organisation. Raises Forbidden unless an admin."""
-    require_admin(actor)
-    rows = PolicyReplay.objects.filter(tenant_id=actor.tenant_id).order_by("-asked_at")
-    return [replay_row(row) for row in rows[:limit]]
 
 
 def replay_row(row: PolicyReplay) -> ReplayRow:

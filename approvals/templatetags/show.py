@@ -124,6 +124,24 @@ def counted(count: int) -> str:
 
 
 @register.filter
+def thousands(count: int) -> str:
+    """A count to its end: `41,208`."""
+    return f"{count:,}"
+
+
+@register.filter
+def tone(effect: str) -> str:
+    """How an effect of the policy is coloured; the word always stands beside it."""
+    return {"allow": "good", "ask": "wait", "deny": "bad"}.get(effect, "still")
+
+
+@register.filter
+def covered(outcome: str) -> str:
+    """The same for what becomes of calls: `allowed`, `depends`."""
+    return {"allowed": "good", "asked": "wait", "denied": "bad", "depends": "unsure"}.get(outcome, "still")
+
+
+@register.filter
 def digest_words(digest: str) -> str:
     """`a1f39c07…` as people compare it: `a1f3 9c07 52be 77d0`."""
     return " ".join(digest[start : start + 4] for start in range(0, 16, 4))

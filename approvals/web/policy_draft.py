@@ -26,6 +26,7 @@ from approvals.selectors.policy_drafts import DraftRow, draft_of, require_policy
 from approvals.selectors.policy_look import Look, parse_source, policy_look
 from approvals.services import policy_draft as drafts
 from approvals.web.policies import REFUSED, draft_address, number_of, texts
+from approvals.web.replays import draft_replay
 from audit.core.refusal import Invalid, NotFound, Refusal
 
 _PARTS = {"rules": "rule", "limits": "limit"}
@@ -259,7 +260,7 @@ def _page(
         "checked": checked,
         "name": request.POST.get("name", row.name),
         "reason": request.POST.get("reason", ""),
-    }
+    } | draft_replay(request, row)
     return render(request, "approvals/policy_draft.html", context, status=refusal.status if refusal else status)
 
 

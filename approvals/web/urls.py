@@ -1,6 +1,17 @@
 from django.urls import path
 
-from approvals.web import candidates, policies, policy_draft, policy_tests, replays, saved, shown_tools, tools, views
+from approvals.web import (
+    candidates,
+    coverage,
+    policies,
+    policy_draft,
+    policy_tests,
+    replays,
+    saved,
+    shown_tools,
+    tools,
+    views,
+)
 
 urlpatterns = [
     path("", views.inbox, name="inbox"),
@@ -30,5 +41,6 @@ urlpatterns = [
     path("policies/replays/<uuid:replay_id>/cancel/", replays.cancel, name="policy-replay-cancel"),
     path("policies/test-of/<uuid:proposal_id>/", policy_tests.test_of, name="policy-test-of"),
     path("policies/versions/<int:number>/", policies.version, name="policy-version"),
+    path("policies/coverage/", coverage.coverage, name="policy-coverage"),
     path("policies/compare/", policies.compare, name="policy-compare"),
 ]

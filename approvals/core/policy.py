@@ -15,12 +15,12 @@ from approvals.core.contract_types import Contract
 from approvals.core.limits import frozen, passed
 from approvals.core.matched import Match as Match
 from approvals.core.matched import failed_parts, matched_parts
-from approvals.core.policy_document import POLICY_SCHEMA as POLICY_SCHEMA
+from approvals.core.policy_advice import catalogue_findings as catalogue_findings
 from approvals.core.policy_document import Approver as Approver
 from approvals.core.policy_document import Effect, Policy, Rule
-from approvals.core.policy_document import catalogue_findings as catalogue_findings
 from approvals.core.policy_document import load_policy as load_policy
 from approvals.core.policy_document import parse_policy as parse_policy
+from approvals.core.policy_findings import POLICY_SCHEMA as POLICY_SCHEMA
 from approvals.core.policy_names import POLICY_NAMES, policy_bindings
 from approvals.core.policy_types import Note as Note
 from approvals.core.terms import NO_TERMS, Terms, terms_from, terms_hold

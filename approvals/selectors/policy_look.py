@@ -1,18 +1,20 @@
 """A policy's text looked at in its organisation, without changing anything: findings, rules, and how its tests go."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from uuid import UUID
 
 from access.selectors.actors import group_members
 from approvals.core.contract_types import Contract, Finding
 from approvals.core.eligibility import REVIEWER
 from approvals.core.policy import Policy, catalogue_findings, parse_policy
+from approvals.core.policy_document import places
 from approvals.core.policy_edit import format_of
+from approvals.core.policy_findings import placed as in_place
 from approvals.core.policy_trial import CaseResult, run_cases
-from approvals.core.yaml_door import Lines, open_yaml
 from approvals.selectors.catalogue import active_contracts
 from audit.core.refusal import Invalid, TooLarge
+from audit.store import clock
 
 BLOCKING = frozenset({"GROUP_TOO_SMALL"})
 """Findings about the tenant that refuse a policy. A tool that is not in the catalogue yet, or a condition that names
@@ -69,7 +71,7 @@ def findings_in(tenant_id: UUID | str, policy: Policy) -> list[Finding]:
     # Members who are reviewers: a group of people who may not decide would block every call (S8).
     groups = {slug: len(group_members(tenant_id, slug, role=REVIEWER)) for slug in sorted(named)}
     told = {slug: len(group_members(tenant_id, slug)) for rule in policy.rules for slug in rule.told()}
-    return catalogue_findings(policy, tools=_tools(tenant_id), groups=groups, told=told)
+    return catalogue_findings(policy, tools=_tools(tenant_id), groups=groups, told=told, now=clock.now())
 
 
 def tests_in(tenant_id: UUID | str, policy: Policy) -> tuple[CaseResult, ...]:
@@ -78,19 +80,12 @@ def tests_in(tenant_id: UUID | str, policy: Policy) -> tuple[CaseResult, ...]:
 
 
 def placed(found: Iterable[Finding], source: str) -> list[Finding]:
-    """Findings with the line and column of their places, where the text has lines that count (YAML)."""
+    """Findings with the line and column of their places in a text that is a policy."""
     found = list(found)
-    if format_of(source) == "json" or all(finding.line for finding in found):
+    if all(finding.line for finding in found):
         return found
-    lines = open_yaml(source)[1]
-    return [finding if finding.line else _at(finding, lines) for finding in found]
-
-
-def _at(finding: Finding, lines: Lines) -> Finding:
-    place = finding.path
-    while place and place not in lines:
-        place = place.rpartition("/")[0]
-    return replace(finding, line=lines.get(place, 0), column=lines.columns.get(place, 0))
+    lines = places(source, format_of(source))
+    return [finding if finding.line else in_place(finding, lines) for finding in found]
 
 
 def _tools(tenant_id: UUID | str) -> dict[str, Contract]:

@@ -171,21 +171,21 @@ def test_findings_name_the_line_of_their_place():
 
 
 def test_an_ask_without_approvers_is_a_finding():
-    assert ("/rules/0", "NO_APPROVERS", 0) in findings(in_json(rule(effect="ask")), "json")
+    assert ("/rules/0", "NO_APPROVERS", 1) in findings(in_json(rule(effect="ask")), "json")
 
 
 def test_a_deny_with_approvers_and_a_group_named_twice_are_findings():
     people = [{"group": "g", "count": 1}, {"group": "g", "count": 2}]
-    assert ("/rules/0/approvers", "APPROVERS_UNUSED", 0) in findings(
+    assert ("/rules/0/approvers", "APPROVERS_UNUSED", 1) in findings(
         in_json(rule(effect="deny", approvers=people[:1])), "json"
     )
-    assert ("/rules/0/approvers/1/group", "DUPLICATE_GROUP", 0) in findings(
+    assert ("/rules/0/approvers/1/group", "DUPLICATE_GROUP", 1) in findings(
         in_json(rule(effect="ask", approvers=people)), "json"
     )
 
 
 def test_two_rules_of_one_name_are_a_finding():
-    assert ("/rules/1/id", "DUPLICATE_ID", 0) in findings(in_json(rule(), rule()), "json")
+    assert ("/rules/1/id", "DUPLICATE_ID", 1) in findings(in_json(rule(), rule()), "json")
 
 
 @pytest.mark.parametrize(
@@ -202,13 +202,13 @@ def test_two_rules_of_one_name_are_a_finding():
     ],
 )
 def test_a_condition_that_cannot_be_judged_is_found_at_save(when):
-    assert ("/rules/0/when", "EXPRESSION", 0) in findings(in_json(rule(when=when)), "json")
+    assert ("/rules/0/when", "EXPRESSION", 1) in findings(in_json(rule(when=when)), "json")
 
 
 @pytest.mark.parametrize("field", ["when", "message"])
 def test_hidden_characters_in_what_people_read_are_findings(field):
     text = "args.note == 'a\u202eb'"
-    assert (f"/rules/0/{field}", "HIDDEN_CHARACTER", 0) in findings(in_json(rule(**{field: text})), "json")
+    assert (f"/rules/0/{field}", "HIDDEN_CHARACTER", 1) in findings(in_json(rule(**{field: text})), "json")
 
 
 def test_all_findings_are_told_at_once():
@@ -265,6 +265,7 @@ def test_what_a_policy_names_is_compared_with_the_tenants_catalogue_and_groups()
         ("/rules/3/approvers/0/group", "GROUP_TOO_SMALL"),
         ("/rules/4/approvers/0/group", "GROUP_TOO_SMALL"),
         ("/rules/4/approvers/1/group", "GROUP_TOO_SMALL"),
+        ("/rules/4", "UNREACHABLE"),
     }
     assert sum(item.path == "/rules/0/when" for item in found) == 2
     assert not [item for item in catalogue_findings(policy, tools={"refund_order": refund()}) if "GROUP" in item.code]

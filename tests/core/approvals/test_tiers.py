@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from approvals.core.policy import Approver, Request, Verdict, evaluate, parse_policy, principal_of
-from approvals.core.policy_document import catalogue_findings
+from approvals.core.policy import Approver, Request, Verdict, catalogue_findings, evaluate, parse_policy, principal_of
 from approvals.core.terms import Terms
 from audit.core.actor import Actor
 from audit.core.refusal import Invalid

@@ -4,6 +4,7 @@ import datetime
 import uuid
 
 import django.contrib.postgres.fields
+import django.contrib.postgres.indexes
 import django.db.models.deletion
 from django.db import migrations, models
 
@@ -140,7 +141,10 @@ class Migration(migrations.Migration):
             options={
                 "constraints": [
                     models.CheckConstraint(condition=models.Q(number__gte=2), name="approvals_revision_number")
-                ]
+                ],
+                "indexes": [
+                    django.contrib.postgres.indexes.GinIndex(fields=["editor_ids"], name="approvals_revision_editors")
+                ],
             },
         ),
         migrations.RunSQL(sql=FORWARD, reverse_sql=REVERSE),

@@ -4,6 +4,7 @@ import uuid
 from datetime import timedelta
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 
 
@@ -33,6 +34,7 @@ class Revision(models.Model):
         constraints = [
             models.CheckConstraint(condition=models.Q(number__gte=2), name="approvals_revision_number"),
         ]
+        indexes = [GinIndex(fields=["editor_ids"], name="approvals_revision_editors")]
 
 
 class Question(models.Model):

@@ -16,6 +16,7 @@ from approvals.core.present import CompareRow, Piece, Row, argument_rows, compar
 from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.bound import Bound, read_bound
 from approvals.selectors.deciders import Capacity, capacities_of, needs_words, prepared_by_of, requires_of
+from approvals.selectors.handling import Handling, handling_of
 from approvals.selectors.people import People, Stance, people_of, stance_of
 from approvals.selectors.standing import Same, same_as, taken_back_by
 from audit.core.actor import Actor
@@ -142,6 +143,7 @@ class Detail:
     afterwards: Afterwards
     may_revoke: bool
     restored_at: datetime | None
+    handling: Handling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,14 +166,17 @@ def detail_of(actor: Actor, proposal: Any) -> Detail:
 def detail_for(whole: Whole, stance: Stance) -> Detail:
     """The detail for everybody who stands to it like that."""
     people = replace(whole.detail.people, may_decide=stance.may_decide, reason=stance.reason, places=stance.places)
-    return replace(whole.detail, people=people, may_revoke=stance.may_revoke)
+    handling = replace(whole.detail.handling, claimed=stance.claimed)
+    return replace(whole.detail, people=people, may_revoke=stance.may_revoke, handling=handling)
 
 
 def stance_in(whole: Whole, actor: Actor, capacities: Sequence[Capacity]) -> Stance:
     """How the actor stands to it, who may decide in these `capacities` or not."""
-    return stance_of(
+    stance = stance_of(
         actor, whole.proposal, whole.current, whole.permit, tampered=bool(whole.detail.tampered), capacities=capacities
     )
+    claim = whole.detail.handling.claim
+    return replace(stance, claimed=claim is not None and str(claim.person_id) == actor.id)
 
 
 def whole_of(proposal: Any) -> Whole:
@@ -223,6 +228,7 @@ def whole_of(proposal: Any) -> Whole:
         ),
         may_revoke=False,
         restored_at=_if_older(proposal),
+        handling=handling_of(proposal),
     )
     return Whole(detail=detail, proposal=proposal, current=current, permit=permit)
 

@@ -87,6 +87,8 @@ class Stance:
     reason: str
     may_revoke: bool
     places: tuple[Place, ...]
+    # Whether this reader is who claims it.
+    claimed: bool = False
 
 
 def people_of(proposal: Any, decisions: Sequence[Decision], current: Sequence[Decision]) -> People:

@@ -17,10 +17,9 @@ from django.db.models.fields.json import KT
 
 from approvals.core.eligibility import REVIEWER
 from approvals.core.narrowing import Narrowing
-from approvals.core.present import money_text
 from approvals.models import Decision, Proposal
-from approvals.selectors.deciders import needs_words, requires_of
 from approvals.selectors.detail import Detail, detail_of
+from approvals.selectors.handling import claim_facts
 from approvals.selectors.narrowing import Sums, narrowed, narrowed_to, newest_decided, sums_of
 from approvals.selectors.revisions import edited_by
 from approvals.selectors.saved import SavedRow
@@ -29,15 +28,13 @@ from approvals.selectors.standing import (
     WAITING,
     Intact,
     RestoredAt,
-    decided_by,
-    same_as,
     same_call,
     visible_proposals,
     with_standing,
 )
+from approvals.selectors.summary import UNREADABLE, SummaryRow, rows_of
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, Invalid, NotFound
-from audit.core.visible import as_line
 from audit.selectors.counted import counts_of
 from audit.store.clock import ClearanceNow, now
 
@@ -50,50 +47,7 @@ PAGE = 50
 EVERYTHING = Narrowing()
 LIVE_ROWS = 1000
 """Rows that a live list may ask for at once."""
-UNREADABLE = "This proposal cannot be shown safely"
 _BODIES = ("canonical", "given", "snapshot", "observed", "why", "outcome_detail", "reason", "scopes")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SummaryRow:
-    """One row of a list. Text from outside is one line with visible escapes (S12).
-
-    `status` is the standing of this instant; `settled_at` when it left the queue, for a waiting one when it will.
-    `readable` false: the bytes are not what was stored, `sentence` says so with the id, and nothing of it is shown.
-    `needs` is the quorum in words, `progress` such as "1 of 2", `same_as` a sentence or "". `outcome` is what became of
-    the call: "", started, succeeded, failed, unknown. `may_decide` is the filter
-    *mine*, by the actor's rights.
-    """
-
-    id: UUID
-    version: int
-    round: int
-    status: str
-    readable: bool
-    sentence: str
-    tool: str
-    digest: str
-    amount_minor: int | None
-    currency: str
-    amount: str
-    created_at: datetime
-    expires_at: datetime
-    settled_at: datetime
-    rule_id: str
-    why: str
-    agent_name: str
-    acting_for: str
-    run_id: UUID
-    run_title: str
-    call_id: str
-    needs: str
-    progress: str
-    may_decide: bool
-    decided_by: str
-    hidden_characters: bool
-    outcome: str
-    outcome_at: datetime | None
-    same_as: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +106,7 @@ def inbox(
     more = len(rows) > limit
     return InboxPage(
         view=view,  # type: ignore[arg-type]  # one of VIEWS, checked above
-        rows=_rows(shown),
+        rows=rows_of(shown),
         next=_cursor(shown[-1].settled_at if descending else shown[-1].expires_at, shown[-1].pk) if more else "",
         now=rows[0].read_at if rows else now(),
     )
@@ -223,7 +177,7 @@ def _first_of(actor: Actor, found: "QuerySet[Proposal, Any]", count: int) -> "Qu
 
 def rows_by_id(actor: Actor, ids: Sequence[UUID]) -> list[SummaryRow]:
     """The rows with these ids that the actor may see, in no particular order; for live lists."""
-    return _rows(list(_summaries(actor, with_standing(visible_proposals(actor).filter(pk__in=ids[:LIVE_ROWS])))))
+    return rows_of(list(_summaries(actor, with_standing(visible_proposals(actor).filter(pk__in=ids[:LIVE_ROWS])))))
 
 
 def proposal_detail(actor: Actor, proposal_id: UUID) -> Detail:
@@ -285,94 +239,11 @@ def _summaries(actor: Actor, found: "QuerySet[Proposal, Any]") -> "QuerySet[Prop
             ended_by=KT("outcome_detail__by"),
             mine=mine,
             same=same_call(),
+            claimed=claim_facts(),
             read_at=ClearanceNow(),
         )
         .prefetch_related("decisions")
     )
-
-
-def _rows(found: Sequence[Any]) -> list[SummaryRow]:
-    return [_row(proposal) for proposal in found]
-
-
-def _row(proposal: Any) -> SummaryRow:
-    """One row. A row that cannot be made into words is told with its id and hides no other."""
-    try:
-        if proposal.readable:
-            return _readable(proposal)
-    except Exception:
-        logger.exception("Proposal %s cannot be listed", proposal.pk)
-    return _unreadable(proposal)
-
-
-def _readable(proposal: Any) -> SummaryRow:
-    amount = money_text(proposal.amount_minor, proposal.currency) if proposal.amount_minor is not None else ""
-    requires = requires_of(proposal)
-    votes = [decision for decision in proposal.decisions.all() if decision.round == proposal.round]
-    approvals = sum(vote.verdict == "approve" for vote in votes)
-    wanted = sum(approver.count for approver in requires)
-    same = same_as(proposal.same, proposal.read_at)
-    return SummaryRow(
-        **_plain(proposal),
-        readable=True,
-        sentence=proposal.sentence,
-        tool=proposal.tool,
-        amount_minor=proposal.amount_minor,
-        currency=proposal.currency,
-        amount=amount,
-        rule_id=proposal.rule_id,
-        why=as_line(proposal.held_because or ""),
-        agent_name=as_line(proposal.agent_name),
-        acting_for=as_line(proposal.acting_user_name),
-        run_title=as_line(proposal.run_title),
-        needs=needs_words(requires),
-        progress=f"{min(approvals, wanted)} of {wanted}" if wanted > 1 else "",
-        may_decide=proposal.mine,
-        decided_by=decided_by(proposal, votes),
-        hidden_characters=proposal.hidden_characters,
-        same_as=same.words if same else "",
-    )
-
-
-def _unreadable(proposal: Any) -> SummaryRow:
-    return SummaryRow(
-        **_plain(proposal),
-        readable=False,
-        sentence=f"{UNREADABLE} ({proposal.pk}): its stored bytes are not what was asked for. Tell an operator.",
-        tool="",
-        amount_minor=None,
-        currency="",
-        amount="",
-        rule_id="",
-        why="",
-        agent_name="",
-        acting_for="",
-        run_title="",
-        needs="",
-        progress="",
-        may_decide=False,
-        decided_by="",
-        hidden_characters=False,
-        same_as="",
-    )
-
-
-def _plain(proposal: Any) -> dict[str, Any]:
-    """What is said of every row: ids, times and words of our own."""
-    return {
-        "id": proposal.pk,
-        "version": proposal.version,
-        "round": proposal.round,
-        "status": proposal.standing,
-        "digest": proposal.digest,
-        "created_at": proposal.created_at,
-        "expires_at": proposal.expires_at,
-        "settled_at": proposal.settled_at,
-        "run_id": proposal.run_id,
-        "call_id": as_line(proposal.call_id),
-        "outcome": proposal.outcome,
-        "outcome_at": proposal.outcome_at,
-    }
 
 
 def _behind(column: str, at: datetime, last_id: UUID, descending: bool) -> Q:

@@ -1,8 +1,8 @@
 """In whose name a list is read that many people look at: what they see is the same for all with the same rights.
 
 A person's id matters to a list of proposals in one place: *mine* leaves out what somebody asked for, owns the agent of,
-or has voted on already. Whoever has no such proposal waiting sees exactly what anybody with the same roles and groups
-sees, and that is read once. All others are read for themselves.
+has edited, or has voted on already. Whoever has no such proposal waiting sees exactly what anybody with the same roles
+and groups sees, and that is read once. All others are read for themselves.
 """
 
 from collections.abc import Collection, Mapping
@@ -25,6 +25,10 @@ UNION
 SELECT d.reviewer_id FROM approvals_proposal p
   JOIN approvals_decision d ON d.proposal_id = p.id AND d.round = p.round
  WHERE p.tenant_id = %(tenant)s AND p.status = 'pending' AND p.version > 1 AND d.reviewer_id = ANY(%(people)s)
+UNION
+SELECT editor FROM approvals_revision r JOIN approvals_proposal p ON p.id = r.proposal_id, unnest(r.editor_ids) editor
+ WHERE r.editor_ids && %(people)s::uuid[] AND p.tenant_id = %(tenant)s AND p.status = 'pending'
+   AND editor = ANY(%(people)s)
 """
 
 

@@ -241,6 +241,7 @@ def _signatures(shown: ProposalShown) -> dict[str, str]:
         "notices": [notice for notice in shown.notices if notice.href is None or "second" not in notice.text],
         "outcome": shown.steps,
         "effect": (shown.never, shown.compare, shown.moved, detail.content and detail.content.effect.read_at),
+        "talk": (detail.handling.line, detail.handling.questions, shown.deadline is None),
         "people": (detail.round, people.words, people.votes, people.reason, people.may_decide, people.missing),
         "act": (
             people.may_decide,
@@ -253,6 +254,7 @@ def _signatures(shown: ProposalShown) -> dict[str, str]:
             shown.closed,
             shown.closed_at,
             shown.closed_rest,
+            detail.handling,
         ),
     }
     return {part: _signature(value) for part, value in said.items()}

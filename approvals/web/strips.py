@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from approvals.core.narrowing import WITHIN, Narrowing
+from approvals.selectors.handling import ClaimShown
 from approvals.selectors.narrowing import NEWEST_DECIDED, Choices, Sums, choices_of
 from approvals.selectors.proposals import (
     VIEWS,
@@ -69,6 +70,8 @@ class Strip:
     agent: str
     progress: str
     same_as: str
+    claim: ClaimShown | None
+    revision: int
     hidden_characters: bool
     deadline: datetime | None
     at: datetime | None
@@ -233,6 +236,8 @@ def strip_of(row: SummaryRow, asked: Asked) -> Strip:
         agent=row.agent_name,
         progress=row.progress,
         same_as=row.same_as,
+        claim=row.claim if waiting else None,
+        revision=row.revision,
         hidden_characters=row.hidden_characters,
         deadline=row.expires_at if waiting and row.readable else None,
         at=row.outcome_at or row.settled_at,

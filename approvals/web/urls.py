@@ -3,6 +3,7 @@ from django.urls import path
 from approvals.web import (
     candidates,
     coverage,
+    handle,
     policies,
     policy_draft,
     policy_tests,
@@ -20,6 +21,9 @@ urlpatterns = [
     path("proposals/<uuid:proposal_id>/", views.proposal, name="proposal"),
     path("proposals/<uuid:proposal_id>/decide/", views.decide, name="proposal-decide"),
     path("proposals/<uuid:proposal_id>/revoke/", views.revoke, name="proposal-revoke"),
+    path("proposals/<uuid:proposal_id>/ask/", handle.ask, name="proposal-ask"),
+    path("proposals/<uuid:proposal_id>/edit/", handle.edit, name="proposal-edit"),
+    path("proposals/<uuid:proposal_id>/claim/", handle.claim, name="proposal-claim"),
     path("tools/", tools.tools, name="tools"),
     path("tools/import-contract/", candidates.tool_import, name="tool-import"),
     path("tools/<slug:tool_name>/", tools.tool, name="tool"),

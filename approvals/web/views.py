@@ -1,5 +1,6 @@
 """Pages of proposals: the inbox, one proposal, and the decision."""
 
+from collections.abc import Mapping
 from typing import cast
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -78,7 +79,7 @@ def decide(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
     """The click: digest and round of what was shown, verdict, reason. A refusal keeps the reason in its field."""
     page = cast(PersonRequest, request)
     address = reverse("proposal", args=[proposal_id])
-    reason = page.POST.get("reason", "")
+    reason = _reason(page.POST)
     if cast(PageRequest, request).actor is None:
         return _ask_to_sign_in(page, _came_from(page).address("proposal", proposal_id), reason)
     try:
@@ -88,7 +89,7 @@ def decide(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
             proposal_id=proposal_id,
             verdict=page.POST.get("verdict", ""),  # type: ignore[arg-type]  # the service refuses other words
             digest=page.POST.get("digest", ""),
-            round=_round(page.POST.get("round", "")),
+            round=round_of(page.POST.get("round", "")),
             reason=reason,
             read_to_end=True if page.POST.get("read_to_end") == "yes" else None,
             in_place_of=page.POST.get("as", ""),
@@ -97,10 +98,10 @@ def decide(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
         raise
     except (Conflict, Forbidden, Invalid) as refusal:
         keep_text(page.session, address, reason)
-        return _answer(page, proposal_shown(page.actor, proposal_id), reason=reason, refusal=refusal)
+        return answer_part(page, proposal_shown(page.actor, proposal_id), reason=reason, refusal=refusal)
     drop_text(page.session, address)
     if page.htmx:
-        return _answer(page, proposal_shown(page.actor, proposal_id), said=done.message)
+        return answer_part(page, proposal_shown(page.actor, proposal_id), said=done.message)
     return HttpResponseRedirect(_came_from(page).address("proposal", proposal_id))
 
 
@@ -113,11 +114,11 @@ def revoke(request: PersonRequest, proposal_id: UUID) -> HttpResponse:
     except NotFound:
         raise
     except (Conflict, Forbidden, Invalid) as refusal:
-        return _answer(request, proposal_shown(request.actor, proposal_id), refusal=refusal)
+        return answer_part(request, proposal_shown(request.actor, proposal_id), refusal=refusal)
     again = row.status == "pending"
     said = "The approval was taken back; " + ("people are asked anew." if again else "nothing runs.")
     if request.htmx:
-        return _answer(request, proposal_shown(request.actor, proposal_id), said=said)
+        return answer_part(request, proposal_shown(request.actor, proposal_id), said=said)
     return HttpResponseRedirect(reverse("proposal", args=[proposal_id]))
 
 
@@ -132,10 +133,10 @@ def _page(
     return render(request, "approvals/proposal.html", context, status=refusal.status if refusal else 200)
 
 
-def _answer(
+def answer_part(
     request: PersonRequest, shown: ProposalShown, *, reason: str = "", refusal: Refusal | None = None, said: str = ""
 ) -> HttpResponse:
-    """After a click: the changed parts where htmx asked, else the whole page."""
+    """After a click: the changed parts of the page where htmx asked, else all of it."""
     if not request.htmx:
         return _page(request, shown, reason=reason, refusal=refusal)
     context = {"shown": shown, "reason": reason, "refusal": refusal, "problem": _problem(refusal), "said": said}
@@ -172,7 +173,13 @@ def _check_read(request: PersonRequest, proposal_id: UUID) -> None:
         )
 
 
-def _round(text: str) -> int:
+def _reason(given: Mapping[str, str]) -> str:
+    """A reason that the policy offers, and what was typed beside it."""
+    preset, text = given.get("preset", "").strip(), given.get("reason", "")
+    return f"{preset}: {text}" if preset and text.strip() else preset or text
+
+
+def round_of(text: str) -> int:
     """The round that the page showed. Without it a stale page could decide on a state it never showed."""
     if not (text.isascii() and text.isdigit() and len(text) < 10):
         raise Conflict("The page did not say what it showed. Load it again and decide on what it shows.", code="STALE")

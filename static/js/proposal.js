@@ -74,7 +74,8 @@
     }
     if (button.value === "reject") {
       const reason = bar().querySelector("textarea");
-      if (reason && !reason.value.trim()) {
+      const preset = bar().querySelector('select[name="preset"]');
+      if (reason && !reason.value.trim() && !preset?.value) {
         event.preventDefault();
         event.stopImmediatePropagation();
         problem("Write why you reject it: the agent and the record need the reason.");

@@ -66,6 +66,8 @@ class Proposal(models.Model):
     amount_minor = models.BigIntegerField(null=True)
     currency = models.CharField(max_length=3, blank=True)
     hidden_characters = models.BooleanField(default=False)
+    # Whose call it is by the contract, as the counters know it: a digest, "" where the contract names nobody.
+    customer = models.CharField(max_length=64, blank=True, default="", db_default="")
     status = models.TextField(default="pending")
     round = models.IntegerField(default=1)
     # Rises with every visible change; live lists compare it (data rule 6).
@@ -128,6 +130,12 @@ class Proposal(models.Model):
                 Coalesce("decided_at", "expires_at").desc(),
                 models.F("id").desc(),
                 name="approvals_proposal_decided",
+            ),
+            # What else was asked for one customer: the history beside a proposal, and amounts that were split.
+            models.Index(
+                fields=["tenant_id", "tool", "customer", "-created_at"],
+                name="approvals_proposal_customer",
+                condition=~models.Q(customer=""),
             ),
             # "Same as …, executed 2 minutes ago" (E7, S91). Both are read for every row of a list and give one entry
             # each, however often an agent in a loop has asked for the same.

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 from django.db import transaction
 
-from approvals.core.digest import idempotency_key
+from approvals.core.exposure import customer_key, customer_of
 from approvals.core.policy import Verdict
 from approvals.core.present import Row, primary_money
 from approvals.core.reasons import reason_of
@@ -116,7 +116,7 @@ def _write(actor: Actor, old: Proposal, bound: Bound, made: Made, reason: str, n
         run_id=old.run_id,
         run_title=old.run_title,
         call_id=revision_call_id(made.step_id, made.number),
-        key=idempotency_key(str(old.run_id), made.step_id, old.tool, made.number),
+        key=made.key,
         tool=old.tool,
         tool_version_id=old.tool_version_id,
         canonical=made.canonical,
@@ -142,6 +142,7 @@ def _write(actor: Actor, old: Proposal, bound: Bound, made: Made, reason: str, n
         **rounds.judged(bound.contract, made.facts, made.state, made.verdict, made.read_at),
     )
     new.amount_minor, new.currency = primary_money(bound.contract, made.facts.arguments)
+    new.customer = customer_key(customer_of(bound.contract, made.facts.arguments, made.state)) or ""
     if Proposal.objects.filter(run_id=new.run_id, call_id=new.call_id).exists():
         # Ids like these are refused to agents; one of an older version of this program may be there.
         raise Conflict(

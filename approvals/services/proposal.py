@@ -14,6 +14,7 @@ from django.db.models.functions import Coalesce
 
 from access.selectors.actors import RequesterFacts, requester_facts
 from approvals.core.digest import check_call_bytes, snapshot_bytes, snapshot_hash
+from approvals.core.exposure import customer_key, customer_of
 from approvals.core.policy import Verdict
 from approvals.core.present import primary_money
 from approvals.core.rounds import reminder_at
@@ -144,6 +145,7 @@ def proposal_hold(
         **rounds.judged(contract, facts, state, verdict, state_read_at),
     )
     proposal.amount_minor, proposal.currency = primary_money(contract, facts.arguments)
+    proposal.customer = customer_key(customer_of(contract, facts.arguments, state)) or ""
     if (facts.tool, facts.target, facts.acting_user) != (tool, target, str(proposal.acting_user_id or "")):
         raise Altered("call")
     try:

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from contextlib import AsyncExitStack
 
 import pytest
 
@@ -111,6 +112,29 @@ async def test_each_reader_gets_their_own_words(acme, held):
             await socket.hello(seen="")
             pages.append(await socket.news())
     assert ['name="verdict"' in html for html in pages] == [False, True]
+
+
+@live
+async def test_readers_who_are_told_at_once_each_get_their_own_words_links_and_times(acme, held):
+    from access.models import User
+
+    def seated():
+        audits = factories.person(acme.tenant, roles=["reviewer", "auditor"], groups=["finance"])
+        abroad = factories.person(acme.tenant, groups=["finance"])
+        User.objects.filter(pk=abroad.user_id).update(time_zone="Asia/Tokyo")
+        return [signed_in(person) for person in (acme.customer_care, acme.mara, acme.noor, audits, abroad)]
+
+    async with AsyncExitStack() as sockets:
+        all_ = [await sockets.enter_async_context(opened(path(held), client)) for client in await apart(seated)]
+        for socket in all_:
+            await socket.hello(seen="")
+        care, mara, noor, audits, abroad = [await socket.news() for socket in all_]
+    assert ['name="verdict"' in html for html in (care, mara, noor, audits, abroad)] == [False, True, True, True, True]
+    assert ["its path in the log" in html for html in (care, mara, noor, audits, abroad)] == [False] * 3 + [True, False]
+    assert [" JST" in html or "UTC+9" in html for html in (mara, noor, abroad)] == [False, False, True]
+    # One organisation, the same roles, another group more: alike in every word but the time of the reading.
+    now = re.compile(r'data-now="[^"]+"')
+    assert now.sub("", mara) == now.sub("", noor)
 
 
 @live

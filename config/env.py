@@ -45,6 +45,11 @@ def whole_number(name: str, default: int) -> int:
     return int(value)
 
 
+def words(name: str) -> list[str]:
+    """The variable `name` as words between commas, in lower case; none when it is unset."""
+    return [word.strip().lower() for word in os.environ.get(name, "").split(",") if word.strip()]
+
+
 def database(name: str, *, pool_max: int | None) -> dict[str, Any]:
     """Django's DATABASES entry for the postgresql:// address in variable `name`.
 

@@ -67,10 +67,10 @@ def people_due(limit: int, *, quiet: timedelta) -> list[UUID]:
                WHERE ended_at IS NULL AND due_at <= (SELECT clearance_now()) GROUP BY person_id
             ) due
              WHERE NOT EXISTS (SELECT 1 FROM approvals_notice sent WHERE sent.person_id = due.person_id
-                                AND sent.outcome = 'sent' AND sent.ended_at > clearance_now() - %s)
+                                AND sent.outcome = 'sent' AND sent.ended_at > clearance_now() - %s * interval '1 second')
              ORDER BY due.first LIMIT %s
             """,
-            [quiet, limit],
+            [quiet.total_seconds(), limit],
         )
         return [row[0] for row in cursor.fetchall()]
 

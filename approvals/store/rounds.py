@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from access.services.webhook import webhook_tell
 from approvals.core.contract_types import Contract
 from approvals.core.digest import CallFacts, snapshot_bytes, snapshot_hash
 from approvals.core.policy import Verdict
@@ -16,6 +17,7 @@ from approvals.selectors.bound import ASKED_AGAIN, Bound
 from approvals.selectors.deciders import can_be_decided, prepared_by_of
 from approvals.store.alarms import open_alarm
 from approvals.store.rows import change, resolve, void_permit
+from approvals.store.told import told_of
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json
 from audit.core.redact import redact
@@ -214,4 +216,6 @@ def warn_if_nobody_can_decide(
         detail={"round": proposal.round, "requires": proposal.requires},
         **audited(proposal),
     )
+    told = told_of(proposal) | {"needs": proposal.requires}
+    webhook_tell(tenant_id=proposal.tenant_id, kind="proposal.nobody_can_decide", data=told)
     return True

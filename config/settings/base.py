@@ -186,6 +186,8 @@ SPECTACULAR_SETTINGS = {
 
 # A worker that has not heard of a row for this long is told again by the sweep (seconds).
 SWEEP_SECONDS = 1.0
+# Hosts of webhooks whose addresses need not be public, and that may be spoken to without TLS: a receiver in the house.
+WEBHOOK_HOSTS = frozenset(env.words("CLEARANCE_WEBHOOK_HOSTS"))
 # From TERM to the end of a worker or a sweep, whatever its targets do: what is started is finished within it or looked
 # up. Supervisors have to wait a little longer than this before they kill.
 DRAIN_SECONDS = env.whole_number("CLEARANCE_DRAIN_SECONDS", 25)

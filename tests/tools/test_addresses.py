@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from runs.tools import addresses
+from audit.store import addresses
 from runs.tools.addresses import AddressRefused, permitted_endpoints
 
 

@@ -172,6 +172,7 @@ class Showcase:
             from access.selectors.actors import actor_for_session, tenant_id_of, user_id_of
             from approvals.selectors.policies import policy_in_force
             from approvals.services.policy import policy_publish
+            from approvals.services.policy_draft import policy_draft_create
             tenant = tenant_id_of("acme")
             admin = actor_for_session(user_id_of({self.people["admin"][0]!r}), tenant)
             source = open({str(ROOT / "config/demo_data/policies/acme.yaml")!r}).read()
@@ -185,6 +186,12 @@ class Showcase:
             '''
             source = source.replace("rules:", __import__("textwrap").dedent(brief).replace("\\n-", "\\n  -"), 1)
             policy_publish(actor=admin, source=source, based_on=policy_in_force(tenant).number)
+            tests = '\n'.join(('tests:',
+                '  - {{name: a lamp is asked, tool: refund_order, arguments: {{order_id: ord_1, amount: 5}}, '
+                'state: {{left: 9, currency: AUD}}, expect: {{effect: ask}}}}',
+                '  - {{name: reading is asked, tool: get_order, arguments: {{order_id: ord_1}}, '
+                'expect: {{effect: ask}}}}', ''))
+            policy_draft_create(actor=admin, name="Refunds before Christmas", source=source + tests)
         """
         done = subprocess.run(
             [sys.executable, "manage.py", "shell", "-v", "0", "-c", textwrap.dedent(code)],

@@ -1,4 +1,4 @@
-"""From the admin's "Add a person" to that person's own password and sessions, at real browsers."""
+"""The admin's pages at real browsers: from "Add a person" to that person's own password and sessions; the policy."""
 
 import re
 
@@ -121,13 +121,63 @@ def test_an_agents_secret_is_shown_once_copied_and_opens_a_session(acting, open_
     expect(page.locator("tbody tr", has_text="Till agent")).to_have_count(0)
 
 
+def new_draft(acting, page, name):
+    acting.sign_in(page, "admin", "/policies/")
+    page.get_by_label("What the new draft is about").fill(name)
+    page.get_by_role("button", name="New draft").click()
+    expect(page.get_by_role("heading", name=name)).to_be_visible()
+    return page.locator("#source")
+
+
+def test_findings_follow_the_typing_and_lead_to_their_lines(acting, open_page):
+    page = open_page()
+    source = new_draft(acting, page, "As it is typed")
+    text = source.input_value()
+    expect(page.locator(".gutter")).to_have_text("\n".join(str(at + 1) for at in range(text.count("\n") + 1)))
+    source.fill(text + "  - {id: wrong, tool: get_order, effect: alow}\n")
+    expect(page.locator("#findings")).to_contain_text("In the way:")
+    expect(page.locator("#unsaved")).to_have_text("Not saved yet.")
+    page.locator("#findings").get_by_role("link").first.click()
+    chosen = page.evaluate("(() => { const s = document.getElementById('source');"
+                           " return s.value.slice(s.selectionStart, s.selectionEnd); })()")  # fmt: skip
+    assert chosen.strip() == "- {id: wrong, tool: get_order, effect: alow}"
+    source.fill(text + "  - {id: right, tool: get_order, effect: deny}\n")
+    expect(page.locator("#rules")).to_contain_text("right")
+    expect(page.locator("#findings")).not_to_contain_text("In the way:")
+
+
+def test_the_second_of_two_who_save_keeps_every_word_and_publishes_it_on_top(acting, open_page):
+    """S72."""
+    first, second = open_page(), open_page(360, 740)
+    source = new_draft(acting, first, "For two")
+    text = source.input_value()
+    acting.sign_in(second, "admin", first.url.removeprefix(acting.url("")))
+    mine, theirs = text + "# mine\n", text + "# theirs\n"
+    source.fill(theirs)
+    first.get_by_role("button", name="Save", exact=True).click()
+    expect(first.get_by_role("status").filter(has_text="Saved.")).to_be_visible()
+    second.locator("#source").fill(mine)
+    second.get_by_role("button", name="Save", exact=True).click()
+    expect(second.get_by_role("alert").first).to_contain_text("your text is still here")
+    expect(second.locator(".sides .del")).to_contain_text("# theirs")
+    expect(second.locator(".sides .add")).to_contain_text("# mine")
+    expect(second.locator("#source")).to_have_value(mine)
+    assert second.evaluate("document.documentElement.scrollWidth") <= 360
+    second.locator("#p-reason").fill("Ticket 12.")
+    second.get_by_role("button", name="Publish as version").click()
+    expect(second.get_by_role("status").filter(has_text="is in force")).to_be_visible()
+    expect(second.locator("main")).to_contain_text("Ticket 12.")
+    second.get_by_role("link", name="Its text").click()
+    expect(second.locator("pre.code")).to_contain_text("# mine")
+
+
 def test_these_pages_fit_a_phone(acting, open_page):
     page = open_page(360, 740)
     acting.sign_in(page, "admin")
     for path in (
         "/access/people/", "/access/people/add/", "/access/groups/", "/access/groups/finance/", "/access/agents/",
         "/access/tokens/", "/access/credentials/", "/access/mail/", "/account/", "/account/password/",
-        "/account/sessions/",
+        "/account/sessions/", "/policies/", "/policies/versions/1/", "/policies/compare/?left=0&right=1",
     ):  # fmt: skip
         page.goto(acting.url(path))
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path

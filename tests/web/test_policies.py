@@ -173,7 +173,7 @@ def test_what_was_typed_last_is_what_is_published(acme, admin):
 def test_failing_tests_are_in_the_way_and_named(acme, admin):
     row = draft(acme, POLICY + TEST.replace("EFFECT", "allow"))
     shown = page(admin, f"/policies/draft/{row.id}/")
-    assert "small : allow was expected, ask 1 of finance, by refund came." in shown
+    assert "small : expected allow ; got ask 1 of finance, by refund ." in shown
     assert "0 of 1 tests pass" in shown
     answer = send(admin, row, "publish", reason="Now.")
     assert answer.status_code == 422

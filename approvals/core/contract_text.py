@@ -1,10 +1,11 @@
 """From the text of a contract, JSON or YAML, to its document, or every reason against it with its place (R10)."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from approvals.core.contract import contract_findings
+from approvals.core.contract import CONTRACT_SCHEMA, contract_findings
 from approvals.core.contract_types import Finding
 from approvals.core.yaml_door import Lines, YamlError, open_yaml
 from audit.core.jsondoor import BODY_LIMIT, Json, open_json
@@ -40,6 +41,36 @@ def text_findings(source: str) -> list[Finding]:
             for item in found
         ]
     return []
+
+
+def written(document: Any) -> str:
+    """A document as people read and edit it: names in the order of the published schema, since the database keeps none.
+
+    What the schema does not name (arguments, headers) stands in the order of its names.
+    """
+    return json.dumps(_ordered(document), indent=2, ensure_ascii=False)
+
+
+def _ordered(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_ordered(item) for item in value]
+    if isinstance(value, dict):
+        names = sorted(value, key=lambda name: (_PLACES.get(name, len(_PLACES)), name))
+        return {name: _ordered(value[name]) for name in names}
+    return value
+
+
+def _names(schema: Any) -> Iterator[str]:
+    """Every name of a member that the schema has, in the order in which it is written."""
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from _names(part)
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    yield from properties if isinstance(properties, dict) else ()
+
+
+_KEYWORDS = ("type", "title", "description", "additionalProperties", "required", "properties", "items", "enum")
+_TOP = ("id", "name", *CONTRACT_SCHEMA["properties"])
+_PLACES = {name: place for place, name in enumerate(dict.fromkeys((*_TOP, *_names(CONTRACT_SCHEMA), *_KEYWORDS)))}
 
 
 def _opened(source: str) -> tuple[Json, Lines]:

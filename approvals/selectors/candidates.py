@@ -6,9 +6,10 @@ from uuid import UUID
 
 from approvals.core.contract import parse_contract
 from approvals.core.contract_diff import Change, contract_changes, loosened
+from approvals.core.contract_text import written
 from approvals.core.contract_words import Part, contract_words
 from approvals.models import Tool, ToolCandidate, ToolVersion
-from approvals.selectors.tool_readers import document_text, require_reader
+from approvals.selectors.tool_readers import require_reader
 from approvals.selectors.tool_waiting import Waiting, waiting_on
 from audit.core.actor import Actor
 from audit.core.refusal import NotFound, Refusal
@@ -76,7 +77,7 @@ def _candidate(actor: Actor, row: ToolCandidate) -> CandidateShown:
         id=row.id,
         tool=row.tool,
         source=row.source,
-        document=document_text(row.document),
+        document=written(row.document),
         digest=row.digest,
         based_on=row.based_on,
         note=row.note,

@@ -1,6 +1,4 @@
-"""Who may read the contracts of tools, and how a document is written out for them."""
-
-import json
+"""Who may read the contracts of tools."""
 
 from audit.core.actor import Actor
 from audit.core.refusal import Forbidden
@@ -17,8 +15,3 @@ def require_reader(actor: Actor) -> None:
             code="ROLE_MISSING",
             missing=["operator"],
         )
-
-
-def document_text(document: object) -> str:
-    """A document as people read and edit it."""
-    return json.dumps(document, indent=2, ensure_ascii=False)

@@ -5,9 +5,11 @@ from typing import Any
 from uuid import UUID
 
 from approvals.core.contract_diff import Change, contract_changes, diff_lines, loosened
+from approvals.core.contract_text import written
 from approvals.models import Tool, ToolCandidate, ToolVersion
-from approvals.selectors.tool_readers import document_text, require_reader
+from approvals.selectors.tool_readers import require_reader
 from audit.core.actor import Actor
+from audit.core.canonical import canonical_bytes, sha256_hex
 from audit.core.refusal import NotFound
 
 
@@ -31,7 +33,7 @@ def tool_compared(actor: Actor, name: str, old: str, new: str) -> Compared:
     require_reader(actor)
     before, after = document_of(actor, name, old), document_of(actor, name, new)
     changes = contract_changes(before[1], after[1])
-    lines = diff_lines(document_text(before[1]), document_text(after[1]), names=(before[0], after[0]))
+    lines = diff_lines(written(before[1]), written(after[1]), names=(before[0], after[0]))
     rows = ToolVersion.objects.filter(tool__tenant_id=actor.tenant_id, tool__name=name).order_by("-number")
     choices = [(str(number), f"version {number}") for number in rows.values_list("number", flat=True)]
     waiting = ToolCandidate.objects.filter(tenant_id=actor.tenant_id, tool=name, status="waiting")
@@ -80,7 +82,14 @@ def text_to_edit(actor: Actor, name: str, wanted: str) -> tuple[str, int | None,
         )
         wanted = str(number or "")
     document = document_of(actor, name, wanted)[1]
-    return document_text(document), int(wanted), None
+    # As it was written, comments included, where it came in as a candidate.
+    same = ToolCandidate.objects.filter(tenant_id=actor.tenant_id, tool=name, digest=_digest(document))
+    source = same.order_by("-stored_at").values_list("source", flat=True).first()
+    return source or written(document), int(wanted), None
+
+
+def _digest(document: dict[str, Any]) -> str:
+    return sha256_hex(canonical_bytes(document))
 
 
 def document_of(actor: Actor, name: str, wanted: str) -> tuple[str, dict[str, Any]]:

@@ -13,12 +13,13 @@ from uuid import UUID
 from access.core.rights import is_admin
 from access.selectors.names import agent_rights
 from approvals.core.contract import Contract
+from approvals.core.contract_text import written
 from approvals.core.contract_words import SIDE_EFFECTS, Part, boundary_words, contract_words
 from approvals.models import Tool, ToolCandidate, ToolVersion
 from approvals.selectors.candidates import CandidateShown, candidates_of
 from approvals.selectors.catalogue import contract_of
 from approvals.selectors.shown_tools import ShownList, shown_lists
-from approvals.selectors.tool_readers import document_text, require_reader
+from approvals.selectors.tool_readers import require_reader
 from approvals.selectors.tool_waiting import Waiting, waiting_on
 from audit.core.actor import Actor
 from audit.core.refusal import NotFound, Refusal
@@ -199,7 +200,7 @@ def _told(tool: Tool | None, version: VersionListed | None) -> tuple[Contract | 
     if tool is None or version is None:
         return None, "", ""
     id_, document = ToolVersion.objects.filter(tool=tool, number=version.number).values_list("id", "document").get()
-    text = document_text(document)
+    text = written(document)
     try:
         return contract_of(id_), text, ""
     except Refusal as refusal:

@@ -13,8 +13,9 @@ from access.selectors.names import agent_rights
 from access.selectors.people_names import people_names
 from access.web.forms import field
 from access.web.requests import PersonRequest, signed_in
+from approvals.core.contract_text import written
 from approvals.selectors.catalogue import active_contract
-from approvals.selectors.tool_readers import document_text, require_reader
+from approvals.selectors.tool_readers import require_reader
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json, open_json
 from audit.core.redact import redact_for_audit
@@ -70,7 +71,7 @@ def call_why(request: PersonRequest, run_id: UUID, call_id: str) -> HttpResponse
         "call": call,
         "walked": walked,
         "problem": problem,
-        "arguments": document_text(_redacted(request.actor, call)),
+        "arguments": written(_redacted(request.actor, call)),
         "again": _again(call) if walked else "",
     }
     return render(request, "runs/why.html", context)
@@ -109,8 +110,8 @@ def _begun(request: PersonRequest, tool_name: str) -> dict[str, str]:
     if call.tool != tool_name:
         raise NotFound
     return {
-        "arguments": document_text(_redacted(request.actor, call)),
-        "state": document_text(redact_for_audit(call.state, ())) if call.state is not None else "",
+        "arguments": written(_redacted(request.actor, call)),
+        "state": written(redact_for_audit(call.state, ())) if call.state is not None else "",
         "agent": str(call.agent_id),
         "acting": str(call.acting_user_id or ""),
     }

@@ -57,7 +57,7 @@ def test_every_tool_is_listed_with_its_boundary_and_who_is_shown_it(world, admin
     shown = page(admin, "/tools/")
     assert "gateway" in shown
     assert "direct" in shown
-    assert "has an effect that cannot be undone" in shown
+    assert "Has an effect that cannot be undone" in shown
     assert "1 waiting" in shown
     assert "support-agent" in shown
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from approvals.core.contract_text import MAX_BYTES, read_contract, text_findings
+from approvals.core.contract_text import MAX_BYTES, read_contract, text_findings, written
 from audit.core.refusal import Invalid, TooLarge
 from tests.core.approvals.documents import refund_document
 
@@ -74,3 +74,11 @@ def test_only_a_missing_sandbox_has_its_own_code():
     with pytest.raises(Invalid) as caught:
         read_contract(text({"/sandbox_profile": "python"}))
     assert caught.value.code == "SANDBOX_UNAVAILABLE"
+
+
+def test_a_document_is_written_in_the_order_of_the_schema_and_says_the_same():
+    shuffled = dict(sorted(refund_document().items(), reverse=True))
+    lines = written(shuffled).splitlines()
+    top = [line.strip().split('"')[1] for line in lines if line.startswith('  "')]
+    assert top[:6] == ["name", "title", "description", "side_effect", "scopes", "approval"]
+    assert read_contract(written(shuffled)) == refund_document()

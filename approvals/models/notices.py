@@ -58,4 +58,8 @@ class Notice(models.Model):
                 condition=Q(outcome__in=["", "sent", "stale", "given_up"]), name="approvals_notice_outcome"
             ),
         ]
-        indexes = [models.Index(fields=["due_at"], name="approvals_notice_due", condition=Q(ended_at__isnull=True))]
+        indexes = [
+            models.Index(fields=["due_at"], name="approvals_notice_due", condition=Q(ended_at__isnull=True)),
+            # When somebody was mailed last.
+            models.Index(fields=["person_id", "ended_at"], name="approvals_notice_sent", condition=Q(outcome="sent")),
+        ]

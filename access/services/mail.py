@@ -1,14 +1,17 @@
 """Trying out the mail set-up, and telling in words what came of it."""
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from access.core.rights import require_admin
 from access.core.throttle import MAIL_TEST, wait_words
 from access.models import Tenant, User
+from access.selectors.addressees import Addressee
 from access.services.people import MemberRow
 from access.store import mailer, throttle
 from audit.core.actor import Actor
 from audit.core.refusal import Refusal, TooMany, Unavailable
+from audit.core.visible import as_line
 from audit.services.record import audit_record, audit_refusals
 
 
@@ -69,4 +72,18 @@ def invitation_send(*, actor: Actor, row: MemberRow) -> bool:
             organisation=organisation,
             token=row.link,
         )
+    )
+
+
+def waiting_send(*, to: Addressee, lines: Sequence[Mapping[str, str]], more: int) -> None:
+    """One mail to one person about proposals that wait: for each its sentence, words, deadline and address. `more` are
+    told as a number. Now, and outside any transaction; raises OSError as the mail server said it."""
+    count = len(lines) + more
+    mailer.send(
+        to=to.email,
+        subject=f"{count} call{'' if count == 1 else 's'} in Clearance {'needs' if count == 1 else 'need'} people",
+        template="waiting",
+        name=as_line(to.name),
+        lines=lines,
+        more=more,
     )

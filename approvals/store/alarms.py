@@ -66,8 +66,9 @@ def people_due(limit: int, *, quiet: timedelta) -> list[UUID]:
               SELECT person_id, min(due_at) AS first FROM approvals_notice
                WHERE ended_at IS NULL AND due_at <= (SELECT clearance_now()) GROUP BY person_id
             ) due
-             WHERE NOT EXISTS (SELECT 1 FROM approvals_notice sent WHERE sent.person_id = due.person_id
-                                AND sent.outcome = 'sent' AND sent.ended_at > clearance_now() - %s * interval '1 second')
+             WHERE NOT EXISTS (SELECT 1 FROM approvals_notice sent
+                                WHERE sent.person_id = due.person_id AND sent.outcome = 'sent'
+                                  AND sent.ended_at > (SELECT clearance_now()) - %s * interval '1 second')
              ORDER BY due.first LIMIT %s
             """,
             [quiet.total_seconds(), limit],

@@ -19,9 +19,12 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
+from access.services.webhook import webhook_send, webhooks_due
+from approvals.services.alarm import alarms_look
 from approvals.services.exposure import exposure_forget_old
 from approvals.services.proposal import proposal_expire_due
 from approvals.services.published import open_judge, open_tenants
+from approvals.services.reminder import digest_send, digests_due, proposals_remind
 from approvals.services.replay import replays_left_alone
 from audit.services.heartbeat import heartbeat_record
 from audit.services.months import audit_months_prepare
@@ -44,6 +47,7 @@ from runs.services.sweep import (
 log = logging.getLogger("clearance.sweep")
 
 THREADS = 4
+OUTGOING = 4
 QUIET_S = 60.0
 """A chore that keeps failing is told again after so long, not every second."""
 
@@ -86,7 +90,11 @@ class Sweep:
     def __init__(self) -> None:
         self.stopping = threading.Event()
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="sweep")
+        # Apart, so that a mail server or a receiver that hangs holds up no call.
+        self._outgoing = ThreadPoolExecutor(OUTGOING, thread_name_prefix="outgoing")
+        self._rights: dict[UUID, str] = {}
         self._busy: set[object] = set()
+        self._sending: set[object] = set()
         self._lock = threading.Lock()
         self.chores = [
             Chore("say that it is alive", 0, partial(heartbeat_record, part="sweep")),
@@ -99,6 +107,10 @@ class Sweep:
             Chore("carry a new policy to what waits", 0, self._published),
             Chore("take up replays that nobody works on", 0, self._replays),
             Chore("tell calls that are held back of their approval's end", 2, sweep_held_back),
+            Chore("remind people of what waits", 1, proposals_remind),
+            Chore("look whether people who decide are there", 5, partial(alarms_look, known=self._rights)),
+            Chore("mail what people are told", 20, self._mails),
+            Chore("send webhooks", 1, self._webhooks),
             Chore("forget counters that no limit reaches", 600, exposure_forget_old),
             Chore("pay owed audit entries", 5, audit_pay_owed),
             Chore("prepare the audit log's months", 3600, lambda: audit_months_prepare(actor=sweep_actor())),
@@ -114,6 +126,7 @@ class Sweep:
                 break
             self.stopping.wait(max(settings.SWEEP_SECONDS - (time.monotonic() - began), 0.05))
         self._pool.shutdown(wait=True)
+        self._outgoing.shutdown(wait=True, cancel_futures=self.stopping.is_set())
 
     def _decided(self) -> None:
         late = sweep_decided()
@@ -137,6 +150,22 @@ class Sweep:
         for replay_id in replays_left_alone():
             self._begin(replay_id, partial(replay_run, replay_id=replay_id))
 
+    def _mails(self) -> None:
+        for person_id in digests_due():
+            self._send(("mail", person_id), partial(digest_send, person_id=person_id))
+
+    def _webhooks(self) -> None:
+        for tenant_id in webhooks_due():
+            self._send(("webhook", tenant_id), partial(webhook_send, tenant_id=tenant_id))
+
+    def _send(self, what: object, do: Callable[[], object]) -> None:
+        """In a thread of its own kind; not twice at once for the same receiver."""
+        with self._lock:
+            if what in self._sending:
+                return
+            self._sending.add(what)
+        self._outgoing.submit(self._do, what, do, self._sending)
+
     def _begin(self, what: UUID, do: Callable[[], object]) -> bool:
         """In a thread; True if one is at it. Not if all are busy: what is not done now is found again in a second."""
         with self._lock:
@@ -145,10 +174,10 @@ class Sweep:
             if len(self._busy) >= THREADS:
                 return False
             self._busy.add(what)
-        self._pool.submit(self._do, what, do)
+        self._pool.submit(self._do, what, do, self._busy)
         return True
 
-    def _do(self, what: UUID, do: Callable[[], object]) -> None:
+    def _do(self, what: object, do: Callable[[], object], busy: set[object]) -> None:
         try:
             do()
         except Exception:
@@ -156,7 +185,7 @@ class Sweep:
         finally:
             connections.close_all()
             with self._lock:
-                self._busy.discard(what)
+                busy.discard(what)
 
 
 class Command(BaseCommand):

@@ -145,6 +145,10 @@ def _content(content: Content) -> dict[str, Any]:
             "policy": held.policy_number,
             "message": held.message,
             "matched": [match.text for match in held.matches],
+            "notes": [
+                {"rule": note.rule_id, "message": note.message, "matched": [match.text for match in note.matched]}
+                for note in held.notes
+            ],
         },
         "reason": text_of(content.reason),
         "amount": _amount(content.amount_minor, content.currency),

@@ -85,6 +85,7 @@ PROPOSAL: dict[str, Any] = {
             "policy": 3,
             "message": "Refunds need one of finance.",
             "matched": ["args.amount 4500 > 2000"],
+            "notes": [],
         },
         "reason": "Customer keeps it at a discount.",
         "amount": _AMOUNT,

@@ -145,6 +145,14 @@ class Effect(Shape):
     reversible = serializers.CharField()
 
 
+class HeldNote(Shape):
+    """What an advisory rule of the policy has to say beside the verdict."""
+
+    rule = serializers.CharField()
+    message = serializers.CharField()
+    matched = serializers.ListField(child=serializers.CharField())
+
+
 class Held(Shape):
     """Why people are asked."""
 
@@ -152,6 +160,7 @@ class Held(Shape):
     policy = serializers.IntegerField()
     message = serializers.CharField(allow_blank=True)
     matched = serializers.ListField(child=serializers.CharField())
+    notes = HeldNote(many=True)
 
 
 class Content(Shape):

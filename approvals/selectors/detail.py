@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from approvals.core.digest import parse_snapshot
-from approvals.core.policy import Match
+from approvals.core.policy import Match, Note
 from approvals.core.present import CompareRow, Piece, Row, argument_rows, compare_rows, sentence, visible
 from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.bound import Bound, read_bound
@@ -63,12 +63,14 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Why it is held (5): the rule with the values that matched, and what opened this round if it is not the first."""
+    """Why it is held (5): the rule with the values that matched, what advisory rules noted, and what opened this round
+    if it is not the first."""
 
     rule_id: str
     policy_number: int
     message: str
     matches: tuple[Match, ...]
+    notes: tuple[Note, ...]
     opened_code: str
     opened_because: str
     opened_at: datetime | None
@@ -310,6 +312,7 @@ def _held(proposal: Proposal, bound: Bound) -> Held:
         policy_number=bound.requirement.policy_number,
         message=bound.requirement.message,
         matches=bound.requirement.matched,
+        notes=bound.requirement.notes,
         opened_code=str(opened.get("code", "")),
         opened_because=str(opened.get("message", "")),
         opened_at=datetime.fromisoformat(at) if isinstance(at, str) else None,

@@ -89,6 +89,9 @@ def _judge(work: Work, observed: Observed) -> None:
         audit_record(
             actor=work.actor,
             action="call.allowed",
-            detail={"rule": verdict.rule_id, "policy": verdict.policy_number, "digest": work.call.digest},
+            detail={
+                "rule": verdict.rule_id, "policy": verdict.policy_number, "digest": work.call.digest,
+                **({"notes": [note.as_dict() for note in verdict.notes]} if verdict.notes else {}),
+            },
             **work.audit,
-        )
+        )  # fmt: skip

@@ -18,7 +18,7 @@ def test_a_reviewer_reads_the_exact_call(world):
     assert arguments["/amount"]["raw"] == "4500"
     assert "45.00" in arguments["/amount"]["shown"]
     assert arguments["/notify"]["default"] is True
-    assert body["content"]["held"]["rule"] == "refund"
+    assert (body["content"]["held"]["rule"], body["content"]["held"]["notes"]) == ("refund", [])
     assert body["content"]["reason"] == "Arrived[U+202E] broken."
     assert body["people"]["may_decide"] is True
 

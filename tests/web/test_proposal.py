@@ -120,6 +120,18 @@ def test_the_rule_that_held_it_is_named_with_the_values(acme, mara):
     assert "args.amount 4500 > 2000" in said
 
 
+def test_what_an_advisory_rule_noted_stands_beside_the_rule_that_held_it(acme, mara):
+    acme.publish(
+        "version: 1\nrules:\n"
+        "  - {id: rather-much, tool: refund_order, when: 'args.amount > 2000', effect: deny, level: advisory, "
+        "message: Rather much.}\n"
+        "  - {id: refund, tool: refund_order, effect: ask, approvers: [{group: finance, count: 1}]}\n"
+    )
+    said = words(page(mara, acme.hold()))
+    assert "Rule refund, policy v2" in said
+    assert "Noted by rather-much: Rather much. (args.amount 4500 > 2000)" in said
+
+
 def test_the_agents_own_words_are_quoted_with_who_wrote_them(acme, mara):
     html = page(mara, acme.hold(reason="<b>Trust me</b>, **urgent**"))
     assert "Written by the agent, not checked" in html

@@ -9,7 +9,7 @@ from uuid import UUID
 from access.selectors.actors import RequesterFacts, requester_facts
 from approvals.core.contract import effective_arguments
 from approvals.core.contract_types import Contract
-from approvals.core.digest import CallFacts, call_bytes, parse_call_bytes, parse_snapshot
+from approvals.core.digest import CallFacts, call_bytes, idempotency_key, parse_call_bytes, parse_snapshot
 from approvals.core.digest import digest as digest_of
 from approvals.core.policy import Verdict
 from approvals.core.present import Row, argument_rows
@@ -50,6 +50,7 @@ class Made:
 
     number: int
     step_id: str
+    key: str
     canonical: bytes
     given: bytes
     digest: str
@@ -146,13 +147,15 @@ def made_by_edit(proposal: Proposal, bound: Bound, now: datetime, arguments: Map
     given = _given(bound.given, effective, changes)
     state, read_at = _last_read(proposal)
     requester = _requester(proposal)
+    step_id = Revision.objects.filter(pk=proposal.pk).values_list("step_id", flat=True).first() or proposal.call_id
+    key = idempotency_key(str(proposal.run_id), step_id, contract.name, proposal.revision_number + 1)
     today = call_judge(
         tenant_id=proposal.tenant_id,
         tool_version_id=proposal.tool_version_id,
         canonical=canonical,
         state=state,
         requester=requester,
-        **facts_of(proposal),
+        **(facts_of(proposal) | {"key": key}),
     )
     if today.effect == "deny":
         raise Invalid(f"The edited call would be refused: {today.message}", code="EDIT_DENIED", detail=_denied(today))
@@ -162,10 +165,10 @@ def made_by_edit(proposal: Proposal, bound: Bound, now: datetime, arguments: Map
     expires_at = expiry_after(created_at=proposal.created_at + stopped, expires_at=expires_at, requirement=verdict)
     if expires_at <= now:
         raise Conflict("Today's rule gives the edited call less time, and that has passed.", code="EXPIRED")
-    step_id = Revision.objects.filter(pk=proposal.pk).values_list("step_id", flat=True).first() or proposal.call_id
     return Made(
         number=proposal.revision_number + 1,
         step_id=step_id,
+        key=key,
         canonical=canonical,
         given=canonical_bytes(given),
         digest=digest,

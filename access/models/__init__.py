@@ -1,4 +1,5 @@
 from access.models.agents import Agent, AgentPrincipal
+from access.models.confirming import Confirmation, Passkey, PasskeyChallenge, RecoveryCode, SecondFactor
 from access.models.credentials import BackendCredential
 from access.models.delegations import Delegation, WebhookDelivery, WebhookEndpoint
 from access.models.people import Group, GroupMember, Membership, Tenant, User
@@ -11,11 +12,16 @@ __all__ = [
     "AgentPrincipal",
     "BackendCredential",
     "BrowserSession",
+    "Confirmation",
     "Delegation",
     "Group",
     "GroupMember",
     "Membership",
+    "Passkey",
+    "PasskeyChallenge",
+    "RecoveryCode",
     "RefreshToken",
+    "SecondFactor",
     "Tenant",
     "Throttle",
     "TokenSession",

@@ -7,6 +7,7 @@ from approvals.models.policies import PolicyDraft, PolicyHead, PolicyVersion
 from approvals.models.proposals import Decision, Permit, Proposal, Resolution
 from approvals.models.replays import Judgement, PolicyReach, PolicyReplay
 from approvals.models.saved import SavedView
+from approvals.models.signing import Signature, SigningNonce
 
 __all__ = [
     "AgentTools",
@@ -30,6 +31,8 @@ __all__ = [
     "Resolution",
     "Revision",
     "SavedView",
+    "Signature",
+    "SigningNonce",
     "Tool",
     "ToolCandidate",
     "ToolVersion",

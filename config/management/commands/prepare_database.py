@@ -13,6 +13,7 @@ APPEND_ONLY = (
     "runs_event",
     "runs_checkpoint",
     "approvals_decision",
+    "approvals_signature",
     "approvals_epoch",
     "approvals_revision",
     "approvals_judgement",
@@ -20,7 +21,8 @@ APPEND_ONLY = (
     "approvals_policyversion",
     "approvals_reminder",
 )
-# Nothing of the application deletes rows but these: sessions, debts, settled leases, places, stale counters, views.
+# Nothing of the application deletes rows but these: sessions, debts, settled leases, places, stale counters, used
+# challenges, views.
 MAY_DELETE = (
     "django_session",
     "audit_owed",
@@ -28,6 +30,7 @@ MAY_DELETE = (
     "access_groupmember",
     "access_agentprincipal",
     "access_throttle",
+    "access_passkeychallenge",
     "approvals_savedview",
     "approvals_claim",
     "approvals_exposurebucket",

@@ -253,3 +253,14 @@ def test_a_stranger_finds_none_of_these_pages(held, signed_in):
         assert client.get(at(held, verb)).status_code == 404
     for verb in ("ask", "edit", "claim"):
         assert client.post(at(held, verb), filled(held, text="Why?")).status_code == 404
+
+
+# -- history ----------------------------------------------------------------------------------------------------
+
+
+def test_the_page_tells_of_an_earlier_rejection_and_of_what_was_started(acme, mara):
+    acme.decide(acme.hold(), "reject", by=acme.noor, reason="Paid back already.")
+    html = words(text(mara.get(f"/proposals/{acme.hold().id}/")))
+    assert "This exact call was rejected by Noor Aziz" in html
+    assert "Paid back already." in html
+    assert "This customer, Anna Berg none none" in html

@@ -1,0 +1,109 @@
+"""A group that lost its people: said once to admins, on the page and in the log, over by itself (S8)."""
+
+import pytest
+
+from access.models import WebhookDelivery
+from access.services import people
+from access.services.webhook import webhook_set
+from approvals.models import Alarm, Proposal
+from approvals.selectors.proposals import proposal_detail
+from approvals.services.alarm import alarms_look
+from audit.selectors.entries import entries_for_object
+from tests.support import factories
+from tests.support.approvals import asking, world
+
+
+@pytest.fixture
+def acme(db):
+    return world()
+
+
+def leave(acme, *persons):
+    for person in persons:
+        people.group_remove(actor=acme.tenant.admin.actor, group="finance", user_id=person.user_id)
+
+
+def nobody(acme, held):
+    return proposal_detail(acme.tenant.admin.actor, held.id).people.nobody
+
+
+def alarms():
+    return list(Alarm.objects.order_by("id").values_list("ended_at", flat=True))
+
+
+def test_a_group_that_is_emptied_is_said_once_and_ends_by_itself_when_somebody_joins(acme):
+    webhook_set(actor=acme.tenant.admin.actor, url="https://example.org/hook")
+    held, known = acme.hold(), {}
+    assert alarms_look(known=known) == 0
+    leave(acme, acme.mara, acme.noor)
+    assert nobody(acme, held), "the page judges by the rights of the moment, whether a sweep ran or not"
+    before = Proposal.objects.get(pk=held.id).version
+    assert (alarms_look(known=known), alarms_look(known=known)) == (1, 0)
+    assert alarms() == [None]
+    assert Proposal.objects.get(pk=held.id).version == before + 1, "open lists and pages hear of it"
+    people.group_add(actor=acme.tenant.admin.actor, group="finance", user_id=acme.noor.user_id)
+    assert not nobody(acme, held)
+    assert (alarms_look(known=known), alarms_look(known=known)) == (1, 0)
+    assert None not in alarms()
+    actions = [entry.action for entry in entries_for_object(acme.tenant.id, "proposal", str(held.id))]
+    assert actions[-2:] == ["proposal.nobody_can_decide", "proposal.decidable_again"]
+    assert list(WebhookDelivery.objects.order_by("id").values_list("kind", flat=True)) == actions[-2:]
+
+
+@pytest.mark.parametrize("what", ["deactivated", "no reviewer"])
+def test_a_person_who_may_not_decide_any_more_counts_as_gone(acme, what):
+    held, known = acme.hold(), {}
+    alarms_look(known=known)
+    leave(acme, acme.noor)
+    change = {"active": False} if what == "deactivated" else {"roles": ["operator"]}
+    people.member_change(actor=acme.tenant.admin.actor, membership_id=acme.mara.membership_id, **change)
+    assert alarms_look(known=known) == 1
+    assert nobody(acme, held)
+
+
+def test_whoever_asked_makes_up_no_quorum(acme):
+    """Jon and Ola are in finance too: for one of them the agent acts, the other owns it."""
+    acme.publish(asking(("finance", 2)))
+    acme.hold()
+    known: dict = {}
+    assert alarms_look(known=known) == 0
+    leave(acme, acme.noor)
+    assert alarms_look(known=known) == 1
+
+
+def test_the_last_votes_that_leave_too_few_are_said_with_the_vote(acme):
+    """Two must approve, two could; with one rejection of two the quorum can be met by nobody any more."""
+    acme.publish(asking(("finance", 2)).replace("expires_in_s", "rejections: 2, expires_in_s"))
+    held = acme.hold()
+    acme.decide(held, "reject", by=acme.mara)
+    assert alarms() == [None]
+    assert nobody(acme, held)
+    [*_, entry] = [
+        entry
+        for entry in entries_for_object(acme.tenant.id, "proposal", str(held.id))
+        if entry.action == "proposal.nobody_can_decide"
+    ]
+    assert entry.actor_name == "Mara Lind"
+
+
+def test_many_of_a_kind_are_looked_at_in_a_few_questions(acme, django_assert_max_num_queries):
+    for number in range(12):
+        acme.hold(order_id=f"ord_{number}")
+    with django_assert_max_num_queries(8):
+        assert alarms_look(known={}) == 0
+
+
+def test_a_proposal_that_is_over_has_no_alarm(acme):
+    held, known = acme.hold(), {}
+    leave(acme, acme.mara, acme.noor)
+    assert alarms_look(known=known) == 1
+    Proposal.objects.filter(pk=held.id).update(status="cancelled")
+    assert alarms_look(known=known) == 1
+    assert None not in alarms()
+
+
+def test_another_organisations_people_change_nothing_here(acme):
+    acme.hold()
+    leave(acme, acme.mara, acme.noor)
+    factories.person(factories.tenant(), groups=["finance"])
+    assert alarms_look(known={}) == 1

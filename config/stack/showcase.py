@@ -186,9 +186,10 @@ class Showcase:
             '''
             source = source.replace("rules:", __import__("textwrap").dedent(brief).replace("\\n-", "\\n  -"), 1)
             policy_publish(actor=admin, source=source, based_on=policy_in_force(tenant).number)
-            tests = '\n'.join(('tests:',
-                '  - {{name: a lamp is asked, tool: refund_order, arguments: {{order_id: ord_1, amount: 5}}, '
-                'state: {{left: 9, currency: AUD}}, expect: {{effect: ask}}}}',
+            tests = '\\n'.join(('tests:',
+                '  - {{name: a lamp is asked, tool: refund_order, '
+                'arguments: {{order_id: ord_1, amount: 5, currency: AUD}}, state: {{status: succeeded, '
+                'left: 9, currency: AUD}}, expect: {{effect: ask}}}}',
                 '  - {{name: reading is asked, tool: get_order, arguments: {{order_id: ord_1}}, '
                 'expect: {{effect: ask}}}}', ''))
             policy_draft_create(actor=admin, name="Refunds before Christmas", source=source + tests)

@@ -1,6 +1,8 @@
 """approvals/core/policy_cases.py and policy_trial.py: test cases in a policy, run by the evaluator of real calls."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from approvals.core.policy import Policy, parse_policy
 from approvals.core.policy_trial import CaseResult, run_cases
 from audit.core.refusal import Invalid
 from tests.core.approvals.documents import read_document, refund_document
+from tests.support.contracts import demo_document
 
 TOOLS = {"refund_order": parse_contract(refund_document()), "get_order": parse_contract(read_document())}
 STATE = {"amount": 12000, "refunded": 0, "currency": "AUD", "customer": "Anna Berg", "left": 12000}
@@ -160,3 +163,11 @@ def test_a_finding_about_a_case_names_its_line():
     with pytest.raises(Invalid) as caught:
         parse_policy(source, "yaml")
     assert [finding["line"] for finding in caught.value.detail["findings"]] == [6]
+
+
+def test_the_example_of_the_admins_page_passes_its_own_test():
+    page = (Path(__file__).parents[3] / "docs" / "roles" / "admin.md").read_text()
+    [example] = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    tools = {name: parse_contract(demo_document(name, "127.0.0.1:1")) for name in ("get_order", "refund_order")}
+    [result] = run_cases(parse_policy(example, "yaml"), tools)
+    assert result.passed, result

@@ -5,11 +5,15 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support import databases
+
+LONG = ("drills", "crashes", "browser", "model", "stack", "restore")
+"""Folders in which a file can take minutes. They begin, so that no process is left alone with one at the end."""
 
 _servers: list[object] = []
 if not os.environ.get("PYTEST_XDIST_WORKER"):
@@ -25,6 +29,12 @@ def pytest_configure(config: pytest.Config) -> None:
     from config.health.looking import Looking
 
     report.looking = Looking({})
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    rank = {name: place for place, name in enumerate(LONG)}
+    here = Path(__file__).parent
+    items.sort(key=lambda item: rank.get(item.path.relative_to(here).parts[0], len(LONG)))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -14,8 +14,9 @@ from config.stack.environment import ROOT
 # What a test session sets itself. From a shell that read var/secrets/environment they would point at real data.
 OURS = ("DATABASE_URL", "DATABASE_OWNER_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE")
 
-# By file: what starts the whole product does so once a file, in one of the processes.
-PARALLEL = ["-n", "2", "--dist", "loadfile"]
+# By file: what starts the whole product does so once a file, in one of the processes. In the order of
+# tests/conftest.py, which begins with the long ones; xdist's own begins with the files of many tests.
+PARALLEL = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def main(arguments: list[str]) -> None:

@@ -8,7 +8,7 @@ help:
 	@echo 'make up      start everything on http://localhost:8000 (another port: make up PORT=8001)'
 	@echo 'make test    the whole test suite on real servers'
 	@echo 'make drills  processes and servers killed at random under many refunds (SEED=7, SCHEDULES=20, MINUTES=60)'
-	@echo 'make bench   the speed of pages, lists, log and live updates, one table with the bounds (SCALE=0.01 for a try)'
+	@echo 'make bench   the speed of pages, lists, log, live updates and policies, one table with the bounds (SCALE=0.01 for a try)'
 	@echo 'make smoke   one refund from the agent to the receipt, with the time of each step'
 	@echo 'make screenshots   pictures of every page into var/screenshots, wide and narrow, light and dark'
 	@echo 'make check   style, types, imports, migrations, templates, links'

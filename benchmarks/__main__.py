@@ -22,6 +22,7 @@ type Arguments = Callable[[float], list[str]]
 BENCHES: dict[str, Arguments] = {
     "run_page": lambda scale: [str(max(int(10_000 * scale), 60))],
     "live_pages": lambda scale: [str(max(int(500 * scale), 5))],
+    "policy_evaluation": lambda scale: [str(max(int(2_000 * scale), 20))],
     "audit_log": lambda scale: [str(max(int(1_000_000 * scale), 8_000))],
     "inbox": lambda scale: ["--scale", str(scale)],
 }

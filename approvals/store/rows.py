@@ -1,7 +1,7 @@
 """How rows of approvals are locked and moved. Every status changes under a lock by a conditional UPDATE (data rule 11).
 
 The order that keeps writers from waiting for each other in a circle: run head (taken by runs), proposal, permit,
-resolution, policy head, audit. A decision takes no run.
+resolution, policy head, exposure, resource (taken by runs), audit. A decision takes no run.
 """
 
 from dataclasses import dataclass

@@ -3,13 +3,15 @@
 from typing import Any
 from uuid import UUID
 
+from approvals.core.digest import parse_snapshot
 from approvals.core.policy import Verdict
 from approvals.models import Judgement
 from approvals.selectors.bound import read_bound
 from approvals.selectors.policies import rules_of
 from approvals.selectors.proposals import proposal_row
 from audit.core.actor import Actor
-from audit.core.refusal import Refusal
+from audit.core.jsondoor import Json
+from audit.core.refusal import Invalid, Refusal
 
 
 def case_of_proposal(actor: Actor, proposal_id: UUID) -> dict[str, Any]:
@@ -21,18 +23,37 @@ def case_of_proposal(actor: Actor, proposal_id: UUID) -> dict[str, Any]:
     proposal = proposal_row(actor, proposal_id)
     bound = read_bound(proposal, decisions=(), permit=None)
     verdict = bound.requirement
-    case: dict[str, Any] = {
-        "name": proposal.sentence[:200],
-        "tool": bound.facts.tool,
-        "arguments": bound.given,
-    }
-    if bound.state is not None:
-        case["state"] = bound.state
-    if _asks_who(actor, verdict):
+    case = _case(proposal.sentence[:200], bound.facts.tool, bound.given, bound.state)
+    if _asks_who(actor, verdict.policy_number):
         judged = Judgement.objects.filter(run_id=proposal.run_id, call_id=proposal.call_id).first()
         case["principal"] = judged.principal if judged else {"name": proposal.agent_name}
-    case["expect"] = expected_of(verdict)
-    return case
+    return case | {"expect": expected_of(verdict)}
+
+
+def case_of_judged(actor: Actor, *, run_id: UUID, call_id: str, tool: str, given: Json) -> dict[str, Any]:
+    """The same of a call that was not held: it was allowed or refused. `given` are its arguments as they were sent.
+
+    Raises Invalid (NEVER_JUDGED) for a call that the policy was never asked about, and Conflict for a state that is
+    not what was written.
+    """
+    judged = Judgement.objects.filter(tenant_id=actor.tenant_id, run_id=run_id, call_id=call_id).first()
+    if judged is None:
+        raise Invalid(
+            "The policy was never asked about this call, or it is older than what is kept of judgements: there is "
+            "nothing to make a test of. Write one in the text of a draft.",
+            code="NEVER_JUDGED",
+        )
+    state = None if judged.state is None else parse_snapshot(bytes(judged.state))
+    case = _case(f"{tool} {call_id}"[:200], tool, given, state)
+    if _asks_who(actor, judged.policy_number):
+        case["principal"] = judged.principal
+    expect = {"effect": judged.effect} | ({"rule": judged.rule_id} if judged.rule_id else {})
+    return case | {"expect": expect}
+
+
+def _case(name: str, tool: str, given: Json, state: dict[str, Json] | None) -> dict[str, Any]:
+    case: dict[str, Any] = {"name": name, "tool": tool, "arguments": given}
+    return case if state is None else case | {"state": state}
 
 
 def expected_of(verdict: Verdict) -> dict[str, Any]:
@@ -45,9 +66,9 @@ def expected_of(verdict: Verdict) -> dict[str, Any]:
     return expect
 
 
-def _asks_who(actor: Actor, verdict: Verdict) -> bool:
+def _asks_who(actor: Actor, number: int) -> bool:
     try:
-        policy = rules_of(actor.tenant_id, verdict.policy_number)
+        policy = rules_of(actor.tenant_id, number)
     except Refusal:
         return True
     return any("principal" in rule.when for rule in policy.rules)

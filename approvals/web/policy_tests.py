@@ -7,6 +7,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from access.core.rights import is_admin, require_admin
@@ -55,6 +56,12 @@ def test_of(request: PersonRequest, proposal_id: UUID) -> HttpResponse:
     """A test made of the call of a proposal, put into a draft of one's choice or into a new one; for admins."""
     require_admin(request.actor)
     case = case_of_proposal(request.actor, proposal_id)
+    return case_page(request, case, back=reverse("proposal", args=[proposal_id]), word="the proposal")
+
+
+def case_page(request: PersonRequest, case: dict[str, Any], *, back: str, word: str) -> HttpResponse:
+    """The page that makes a test of a call, for whichever app knows the call; `back` leads to it, `word` says what it
+    is. The caller has seen to it that this is an admin."""
     refusal: Refusal | None = None
     if request.method == "POST":
         try:
@@ -68,7 +75,8 @@ def test_of(request: PersonRequest, proposal_id: UUID) -> HttpResponse:
     shown = {name: json.dumps(case.get(name), indent=2, ensure_ascii=False) for name in ("arguments", "state")}
     context = {
         "place": "policies",
-        "proposal_id": proposal_id,
+        "back": back,
+        "word": word,
         "case": case,
         "shown": shown,
         "effects": _EFFECTS,

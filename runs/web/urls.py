@@ -1,6 +1,6 @@
 from django.urls import path
 
-from runs.web import contract_preview, reconciliation, simulation, stops, timeline, views
+from runs.web import contract_preview, policy_case, reconciliation, simulation, stops, timeline, views
 
 urlpatterns = [
     path("guards/", stops.guards, name="guards"),
@@ -20,5 +20,6 @@ urlpatterns = [
     path("tools/import-contract/preview/", contract_preview.tool_preview, name="tool-preview"),
     path("tools/<slug:tool_name>/simulate/", simulation.tool_simulate, name="tool-simulate"),
     path("runs/<uuid:run_id>/calls/<str:call_id>/why/", simulation.call_why, name="call-why"),
+    path("runs/<uuid:run_id>/calls/<str:call_id>/test/", policy_case.test_of_call, name="policy-test-of-call"),
     path("tools/<slug:tool_name>/preview/", contract_preview.tool_previewed, name="tool-previewed"),
 ]

@@ -120,7 +120,7 @@ WITH_IDS: dict[str, list[Ask]] = {
     ],
     "access/agents/<uuid:agent_id>/tools/": [
         Ask(who=PERSON),
-        Ask("POST", lambda _: {"which": "listed", "tool": "refund_order", "version": "0"}, who=PERSON),
+        Ask("POST", lambda _: {"which": "listed", "tool": "get_order", "version": "0"}, who=PERSON),
     ],
     "tools/<slug:tool_name>/": [Ask(who=PERSON)],
     "tools/<slug:tool_name>/versions/<int:version>/": [Ask(who=PERSON)],
@@ -139,7 +139,6 @@ WITH_IDS: dict[str, list[Ask]] = {
     "tools/<slug:tool_name>/preview/": [Ask(query=lambda ids: {"of": ids.candidate_id}, who=PERSON)],
     "tools/<slug:tool_name>/simulate/": [
         Ask(who=PERSON),
-        Ask(query=lambda ids: {"run": ids.run_id, "call": ids.call_id}, who=PERSON),
         Ask("POST", lambda ids: {"agent": ids.agent_id, "arguments": "{}"}, who=PERSON),
     ],
     "tools/<slug:tool_name>/return/": [
@@ -149,6 +148,14 @@ WITH_IDS: dict[str, list[Ask]] = {
     "runs/<uuid:run_id>/calls/<str:call_id>/why/": [Ask(who=PERSON)],
     "access/tokens/<uuid:session_id>/revoke/": [Ask("POST", lambda _: {"because": "lost"}, who=PERSON)],
     "switch-tenant/": [Ask("POST", lambda ids: {"tenant": ids.tenant_id}, who=PERSON)],
+    "inbox/chosen/": [
+        Ask(query=lambda ids: {"id": ids.proposal_id}, who=PERSON),
+        Ask(
+            "POST",
+            lambda ids: {"choice": f"{ids.proposal_id}:{ids.digest}:1", "verdict": "reject", "reason": "No."},
+            who=PERSON,
+        ),
+    ],
     "inbox/views/<uuid:view_id>/": [change("rename", name="Mine"), change("delete")],
     "proposals/<uuid:proposal_id>/": [Ask(who=PERSON)],
     "proposals/<uuid:proposal_id>/decide/": [
@@ -190,6 +197,7 @@ WITH_IDS: dict[str, list[Ask]] = {
     "api/v1/unresolved/<uuid:unresolved_id>/decide": [Ask("POST", lambda _: LEFT)],
     "runs/<uuid:run_id>/": [Ask(who=PERSON), Ask(query=lambda _: {"at": "3"}, who=PERSON)],
     "runs/<uuid:run_id>/calls/": [Ask(who=PERSON), Ask(query=lambda ids: {"after": ids.call_id}, who=PERSON)],
+    "runs/<uuid:run_id>/calls/<str:call_id>/test/": [Ask(who=PERSON)],
     "runs/<uuid:run_id>/events/": [Ask(query=lambda _: {"first": "1", "last": "3"}, who=PERSON)],
     "runs/<uuid:run_id>/events/raw/": [Ask(query=lambda _: {"seq": "1"}, who=PERSON)],
     "runs/<uuid:run_id>/cancel/": [Ask("POST", lambda _: {"reason": "Stop."}, who=PERSON)],

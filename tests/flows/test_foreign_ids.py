@@ -38,6 +38,8 @@ from tests.support.unknown import lost
 from tests.support.world import POLICY
 
 ROLES = ["reviewer", "operator", "admin", "auditor"]
+LAST = ("retire", "decide", "withdraw", "cancel", "revoke")
+"""Words of addresses that stop something which others look at; the first comes last."""
 OWN_ONLY = (
     "switch-tenant/",
     "account/sessions/end/",
@@ -94,7 +96,7 @@ def ours(world, owner_sql) -> Ids:
         str(lost(world).id),
         delegation_id=str(delegated(world)),
         candidate_id=str(candidate_store(actor=world.admin, source=another_contract(world)).id),
-        tool_name="refund_order",
+        tool_name="tool_of_ours",
         draft_id=str(policy_draft_create(actor=world.admin, name="Of ours").id),
         replay_id=str(replay_ask(actor=world.admin, source=POLICY).id),
     )
@@ -108,9 +110,10 @@ def delegated(world: Any) -> Any:
 
 
 def another_contract(world: Any) -> str:
-    """The refund tool's contract with another title."""
-    document = demo_document("refund_order", world.stripe.host)
-    return json.dumps(document | {"title": "Pay an order back"})
+    """A tool of a name that stands nowhere else on a page is admitted; its contract with another title."""
+    world.admit("get_order", lambda document: document.update(name="tool_of_ours"))
+    document = demo_document("get_order", world.stripe.host)
+    return json.dumps(document | {"name": "tool_of_ours", "title": "Look an order up"})
 
 
 @pytest.fixture
@@ -217,7 +220,7 @@ def test_the_same_addresses_do_serve_those_whom_they_belong_to(ours, world, subt
         "person": Caller(person=factories.person(world.tenant, ROLES, groups=["finance"])),
     }
     # What stops things comes last: it changes what the others look at.
-    order = sorted(WITH_IDS, key=lambda route: [word in route for word in ("decide", "withdraw", "cancel", "revoke")])
+    order = sorted(WITH_IDS, key=lambda route: [word in route for word in LAST])
     for route in order:
         for number, ask in enumerate(WITH_IDS[route]):
             for kind in ask.who:

@@ -8,7 +8,6 @@ decide a few times. Prints one line a figure. On two cores the client's share of
 """
 
 import asyncio
-import contextlib
 import json
 import os
 import re
@@ -16,8 +15,10 @@ import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -63,16 +64,20 @@ class Visitor:
 
 @dataclass
 class OpenPage:
-    """One page's socket and when which push came."""
+    """One page's socket, when which push came, and why it ended if it did."""
 
     kind: str
     socket: ClientConnection
     pushes: list[tuple[float, str]] = field(default_factory=list)
+    ended: str = ""
 
     async def read(self) -> None:
-        with contextlib.suppress(Exception):
+        try:
             async for push in self.socket:
                 self.pushes.append((time.time(), str(push)))
+            self.ended = f"{self.socket.close_code} {self.socket.close_reason}"
+        except Exception as error:
+            self.ended = f"{type(error).__name__}: {error}"
 
     def told_at(self, since: float, wanted: Callable[[str], bool]) -> float | None:
         return next((at for at, push in self.pushes if at >= since and wanted(push)), None)
@@ -90,6 +95,7 @@ class Bench:
         self.people = [Visitor(stack.address, key) for key in json.loads(keys.read_text())]
         self.web = psutil.Process(self._web_pid())
         self.pages: list[OpenPage] = []
+        self.readers: list[asyncio.Task[None]] = []
 
     def _web_pid(self) -> int:
         here = psutil.Process().children(recursive=True)
@@ -107,8 +113,6 @@ class Bench:
         began = time.monotonic()
         await asyncio.gather(*(one(index) for index in range(self.number)))
         print(f"{self.number} pages were open after {time.monotonic() - began:.1f} s", flush=True)
-        for page in self.pages:
-            asyncio.get_running_loop().create_task(page.read())
 
     async def _page(self, kind: str, person: Visitor, proposal: str) -> OpenPage:
         path = {"inbox": "/", "runs": "/runs/", "proposal": f"/proposals/{proposal}/"}[kind]
@@ -133,7 +137,9 @@ class Bench:
             compression=None,
         )
         await socket.send(json.dumps(hello))
-        return OpenPage(kind, socket)
+        page = OpenPage(kind, socket)
+        self.readers.append(asyncio.get_running_loop().create_task(page.read()))
+        return page
 
     async def told(self, what: str, since: float, cpu: float, kind: str, wanted: Callable[[str], bool]) -> None:
         watched = [page for page in self.pages if page.kind == kind]
@@ -168,13 +174,20 @@ class Bench:
         name = f"{self.number} pages at rest"
         tell(Figure(bench="live pages", name=name, value=share, unit="% of a core", bound=REST_PERCENT, note=note))
         for turn in range(1, ROUNDS + 1):
-            cpu, since = self.cpu(), time.time()
+            cpu = self.cpu()
             call = await asyncio.to_thread(self._ask, turn)
+            # From when the server had accepted the call: judging and holding it is in the figure, asking is not.
+            since = datetime.fromisoformat(call["accepted_at"]).timestamp()
             await self.told("a new proposal", since, cpu, "inbox", lambda push: 'data-fresh="' in push)
             await asyncio.sleep(3)
         cpu, since = self.cpu(), time.time()
         await asyncio.to_thread(self._decide_first)
         await self.told("a decision", since, cpu, "proposal", lambda push: "p-act" in push)
+        ended = Counter(f"{page.kind}: {page.ended}" for page in self.pages if page.ended)
+        tell(
+            Figure(bench="live pages", name="sockets that ended by themselves", value=ended.total(), unit="", bound=0.0)
+        )
+        print(dict(ended), flush=True)
         for page in self.pages:
             await page.socket.close()
 

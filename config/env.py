@@ -2,9 +2,12 @@
 
 import os
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from approvals.core.bulk import limits_of
 
 IDLE_TRANSACTION_MS = 5000
 
@@ -48,6 +51,14 @@ def whole_number(name: str, default: int) -> int:
 def words(name: str) -> list[str]:
     """The variable `name` as words between commas, in lower case; none when it is unset."""
     return [word.strip().lower() for word in os.environ.get(name, "").split(",") if word.strip()]
+
+
+def bulk_sums(name: str, default: str) -> dict[str, Decimal]:
+    """The variable `name` as amounts by currency: AUD=5000, JPY=500000, *=1000."""
+    try:
+        return limits_of(os.environ.get(name, "") or default)
+    except ValueError as error:
+        raise EnvironmentProblem(f"{name}: {error}. Write it like AUD=5000, *=1000.") from None
 
 
 def database(name: str, *, pool_max: int | None) -> dict[str, Any]:

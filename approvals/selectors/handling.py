@@ -49,6 +49,7 @@ class Handling:
     editable: bool
     reasons: tuple[str, ...]
     reason_to_approve: bool
+    authentication: str
     # Whether the reader is who claims it.
     claimed: bool = False
 
@@ -73,6 +74,7 @@ def handling_of(proposal: Any) -> Handling:
         editable=terms.editable and not prepared_by_of(proposal),
         reasons=terms.reasons,
         reason_to_approve=terms.reason_to_approve,
+        authentication=terms.authentication,
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
+from approvals.core.money import exponent
 from approvals.core.narrowing import WITHIN, Narrowing
 from approvals.selectors.handling import ClaimShown
 from approvals.selectors.narrowing import NEWEST_DECIDED, Choices, Sums, choices_of
@@ -72,7 +73,13 @@ class Strip:
     same_as: str
     claim: ClaimShown | None
     revision: int
+    # What choosing several needs of it; `tool` is "" where this reader does not decide it.
+    tool: str
+    minor: int | None
+    currency: str
+    digits: int
     hidden_characters: bool
+    stuck: bool
     deadline: datetime | None
     at: datetime | None
     tone: str
@@ -238,7 +245,12 @@ def strip_of(row: SummaryRow, asked: Asked) -> Strip:
         same_as=row.same_as,
         claim=row.claim if waiting else None,
         revision=row.revision,
+        tool=row.tool if waiting and row.may_decide and row.readable else "",
+        minor=row.amount_minor,
+        currency=row.currency,
+        digits=exponent(row.currency) or 0,
         hidden_characters=row.hidden_characters,
+        stuck=row.stuck and waiting,
         deadline=row.expires_at if waiting and row.readable else None,
         at=row.outcome_at or row.settled_at,
         tone=tone,

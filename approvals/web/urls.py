@@ -2,6 +2,7 @@ from django.urls import path
 
 from approvals.web import (
     candidates,
+    chosen,
     coverage,
     handle,
     policies,
@@ -16,6 +17,7 @@ from approvals.web import (
 
 urlpatterns = [
     path("", views.inbox, name="inbox"),
+    path("inbox/chosen/", chosen.chosen, name="inbox-chosen"),
     path("inbox/views/", saved.view_save, name="view-save"),
     path("inbox/views/<uuid:view_id>/", saved.view_change, name="view-change"),
     path("proposals/<uuid:proposal_id>/", views.proposal, name="proposal"),

@@ -80,7 +80,7 @@ def decide(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
     """The click: digest and round of what was shown, verdict, reason. A refusal keeps the reason in its field."""
     page = cast(PersonRequest, request)
     address = reverse("proposal", args=[proposal_id])
-    reason = _reason(page.POST)
+    reason = reason_typed(page.POST)
     if cast(PageRequest, request).actor is None:
         return _ask_to_sign_in(page, _came_from(page).address("proposal", proposal_id), reason)
     try:
@@ -175,7 +175,7 @@ def _check_read(request: PersonRequest, proposal_id: UUID) -> None:
         )
 
 
-def _reason(given: Mapping[str, str]) -> str:
+def reason_typed(given: Mapping[str, str]) -> str:
     """A reason that the policy offers, and what was typed beside it."""
     preset, text = given.get("preset", "").strip(), given.get("reason", "")
     return f"{preset}: {text}" if preset and text.strip() else preset or text

@@ -17,6 +17,8 @@ REFERENCE_DIR = env.text("CLEARANCE_REFERENCE_DIR", str(BASE_DIR / "var" / "refe
 REDIS_URL = env.text("REDIS_URL")
 # Proxies of ours in front of the web server; so many entries of X-Forwarded-For are believed, from the right.
 TRUSTED_PROXIES = env.whole_number("CLEARANCE_TRUSTED_PROXIES", 0)
+# What may be approved at one go in the inbox, in major units by currency; `*` is every other currency.
+BULK_SUMS = env.bulk_sums("CLEARANCE_BULK_SUMS", "*=1000")
 MAIL = env.mail("CLEARANCE_EMAIL_URL", sender=f"Clearance <clearance@{urlsplit(BASE_URL).hostname or 'localhost'}>")
 MAILERS = {"default": MAIL.mailer}
 

@@ -36,6 +36,8 @@
     const link = old.querySelector("a");
     const focused = link && link === document.activeElement;
     if (link && link.hasAttribute("aria-current")) next.querySelector("a")?.setAttribute("aria-current", "true");
+    const [was, box] = [old, next].map((row) => row.querySelector('input[name="id"]'));
+    if (was && box) box.checked = was.checked;
     old.replaceWith(next);
     if (focused) next.querySelector("a")?.focus({ preventScroll: true });
     if (next.dataset.in === "no") {

@@ -105,12 +105,10 @@ class World:
             token_session_id=self.session_id,
         )
 
-    def prepare(self, amount: int = 4500, **arguments: Any) -> Prepared:
+    def prepare(self, amount: int = 4500, *, tool: str = "refund_order", **arguments: Any) -> Prepared:
         """A refund as the agent sends it."""
         given = {"order_id": "ord_1029", "amount": amount, **arguments}
-        return call_prepare(
-            actor=self.actor, tool="refund_order", arguments=given, acting_user=self.customer_care.user_id
-        )
+        return call_prepare(actor=self.actor, tool=tool, arguments=given, acting_user=self.customer_care.user_id)
 
     def hold(
         self,
@@ -123,10 +121,11 @@ class World:
         expires_at: datetime | None = None,
         run_title: str = "Ticket 5512",
         reason: str = "The lamp arrived broken.",
+        tool: str = "refund_order",
         **arguments: Any,
     ) -> Held:
         """A refund that today's policy holds."""
-        prepared = self.prepare(amount, **arguments)
+        prepared = self.prepare(amount, tool=tool, **arguments)
         run_id, call_id = run_id or uuid4(), call_id or f"call-{uuid4().hex[:8]}"
         state = STATE if state is None else state
         with transaction.atomic():
@@ -146,7 +145,7 @@ class World:
                 run_title=run_title,
                 call_id=call_id,
                 key=f"clr_{call_id}",
-                tool="refund_order",
+                tool=tool,
                 tool_version_id=prepared.tool_version_id,
                 canonical=prepared.canonical,
                 given=prepared.given,

@@ -1,5 +1,7 @@
 """Asking the agent, editing and claiming, over the pages: what is shown, what is kept, what is refused in words."""
 
+import re
+
 import pytest
 from django.db import transaction
 from django.test import Client
@@ -210,7 +212,7 @@ def test_a_claim_is_shown_to_both_and_keeps_nobody_from_deciding(acme, mara, hel
     page = words(text(noor.get(f"/proposals/{held.id}/")))
     assert "Claimed by Mara Lind until" in page
     assert "you may decide all the same" in page
-    assert "claimed by Mara Lind until" in text(noor.get("/"))
+    assert "claimed by Mara Lind until" in re.sub(r"<[^>]+>", "", text(noor.get("/")))
     assert click(noor, held).status_code == 302
 
 
@@ -263,4 +265,4 @@ def test_the_page_tells_of_an_earlier_rejection_and_of_what_was_started(acme, ma
     html = words(text(mara.get(f"/proposals/{acme.hold().id}/")))
     assert "This exact call was rejected by Noor Aziz" in html
     assert "Paid back already." in html
-    assert "This customer, Anna Berg none none" in html
+    assert re.search(r"This customer, Anna Berg\s*none\s*none", html)

@@ -1,6 +1,5 @@
 """Who somebody is and what they may do *now*. Nothing is cached: rights are read whenever they matter (A5, S17)."""
 
-import hashlib
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from access.core.confirm import session_name
 from access.models import GroupMember, Membership, Tenant
 from audit.core.actor import Actor
 
@@ -91,8 +91,9 @@ def actor_for_session(user_id: str | UUID, tenant_id: str | UUID | None, session
         roles=found.roles,
         groups=found.groups,
         scopes=frozenset(),
-        session_id=hashlib.sha256(session_id.encode()).hexdigest()[:16] if session_id else "",
+        session_id=session_name(session_id),
         via="session",
+        stands_in=found.stands_in,
     )
 
 
@@ -216,16 +217,30 @@ def user_id_of(email: str) -> str | None:
     return str(found) if found else None
 
 
+# What a member holds by delegations in force, as `giver's id group`; the giver's own rights of now, never what was lent
+# to the giver.
+LENT = """ARRAY(SELECT d.from_user_id || ' ' || g.slug
+         FROM access_delegation d
+         JOIN access_membership giver ON giver.user_id = d.from_user_id AND giver.tenant_id = d.tenant_id
+              AND giver.is_active AND 'reviewer' = ANY(giver.roles)
+         JOIN access_user person ON person.id = giver.user_id AND person.is_active
+         JOIN access_groupmember place ON place.membership_id = giver.id
+         JOIN access_group g ON g.id = place.group_id AND (d.groups = '{}' OR g.slug = ANY(d.groups))
+        WHERE d.to_user_id = m.user_id AND d.tenant_id = m.tenant_id AND d.revoked_at IS NULL
+          AND d.starts_at <= clearance_now() AND clearance_now() < d.ends_at
+        ORDER BY 1)"""
+
 # By hand as well: it is asked at each request, and twice at each look of each open page.
-MEMBER = """
+MEMBER = f"""
 SELECT m.user_id, u.name, m.tenant_id, m.is_active AND u.is_active, m.roles,
        ARRAY(SELECT g.slug FROM access_groupmember place JOIN access_group g ON g.id = place.group_id
-              WHERE place.membership_id = m.id)
+              WHERE place.membership_id = m.id),
+       {LENT}
   FROM access_membership m JOIN access_user u ON u.id = m.user_id
  WHERE m.user_id = %(user)s AND m.tenant_id = COALESCE(%(tenant)s, m.tenant_id)
    AND (m.is_active AND u.is_active OR NOT %(active)s)
  ORDER BY m.created_at, m.id LIMIT 1
-"""
+"""  # noqa: S608 - of constants
 
 
 MEMBERS = """
@@ -245,6 +260,7 @@ class _Member:
     active: bool
     roles: frozenset[str]
     groups: frozenset[str]
+    stands_in: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def _member(user_id: str | UUID, tenant_id: str | UUID | None, *, active: bool = False) -> _Member | None:
@@ -255,7 +271,7 @@ def _member(user_id: str | UUID, tenant_id: str | UUID | None, *, active: bool =
         row = cursor.fetchone()
     if row is None:
         return None
-    user, name, of, in_force, roles, groups = row
+    user, name, of, in_force, roles, groups, lent = row
     return _Member(
         user_id=str(user),
         name=name,
@@ -263,7 +279,17 @@ def _member(user_id: str | UUID, tenant_id: str | UUID | None, *, active: bool =
         active=in_force,
         roles=frozenset(roles),
         groups=frozenset(groups),
+        stands_in=_places(lent),
     )
+
+
+def _places(lent: list[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """(giver's id, groups), each giver once."""
+    held: dict[str, list[str]] = {}
+    for word in dict.fromkeys(lent):
+        giver, _, group = word.partition(" ")
+        held.setdefault(giver, []).append(group)
+    return tuple((giver, tuple(groups)) for giver, groups in held.items())
 
 
 def _uuid(value: str | UUID) -> UUID:

@@ -6,7 +6,7 @@ Lists carry summaries, never bodies (S88), and one bad row never hides the other
 import base64
 import binascii
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from django.db.models.fields.json import KT
 
 from approvals.core.eligibility import REVIEWER
 from approvals.core.narrowing import Narrowing
-from approvals.models import Decision, Proposal
+from approvals.models import Alarm, Decision, Proposal
 from approvals.selectors.detail import Detail, detail_of
 from approvals.selectors.handling import claim_facts
 from approvals.selectors.narrowing import Sums, narrowed, narrowed_to, newest_decided, sums_of
@@ -216,17 +216,28 @@ def earlier_rejection(run_id: UUID, digest: str) -> Conflict | None:
 
 def _may_decide(actor: Actor) -> Q:
     """The proposals that wait for this actor. A filter for lists only: a decision reads rights anew."""
-    if actor.kind != "person" or REVIEWER not in actor.roles or not actor.groups:
+    if actor.kind != "person" or REVIEWER not in actor.roles or not (actor.groups or actor.stands_in):
         return Q(pk__isnull=True)
-    asked = Q()
-    for group in sorted(actor.groups):
-        asked |= Q(requires__contains=[{"group": group}])
     voted = Decision.objects.filter(proposal=OuterRef("pk"), round=OuterRef("round"), reviewer_id=actor.id)
+    ways = _in_place(actor.id, actor.groups) if actor.groups else Q(pk__isnull=True)
+    for giver, groups in actor.stands_in:
+        ways |= _in_place(giver, groups) & _not_of(giver) & ~edited_by(replace(actor, id=giver))
+    return ways & _not_of(actor.id) & ~Q(Exists(voted)) & ~edited_by(actor)
+
+
+def _in_place(person: str, groups: Iterable[str]) -> Q:
+    """What asks these groups, unless somebody has given the person's vote for them."""
+    asked = Q()
+    for group in sorted(groups):
+        asked |= Q(requires__contains=[{"group": group}])
+    given = Decision.objects.filter(proposal=OuterRef("pk"), round=OuterRef("round"))
+    return asked & ~Q(Exists(given.filter(Q(for_user_id=person) | Q(reviewer_id=person, for_user_id=None))))
+
+
+def _not_of(person: str) -> Q:
+    """Not that person's own call, nor their agent's."""
     # Written positively, since a missing owner or person is NULL and NULL is neither equal nor unequal.
-    not_mine = (Q(acting_user_id=None) | ~Q(acting_user_id=actor.id)) & (
-        Q(agent_owner_id=None) | ~Q(agent_owner_id=actor.id)
-    )
-    return asked & not_mine & ~Q(Exists(voted)) & ~edited_by(actor)
+    return (Q(acting_user_id=None) | ~Q(acting_user_id=person)) & (Q(agent_owner_id=None) | ~Q(agent_owner_id=person))
 
 
 def _summaries(actor: Actor, found: "QuerySet[Proposal, Any]") -> "QuerySet[Proposal, Any]":
@@ -240,6 +251,7 @@ def _summaries(actor: Actor, found: "QuerySet[Proposal, Any]") -> "QuerySet[Prop
             mine=mine,
             same=same_call(),
             claimed=claim_facts(),
+            stuck=Exists(Alarm.objects.filter(proposal=OuterRef("pk"), ended_at=None)),
             read_at=ClearanceNow(),
         )
         .prefetch_related("decisions")

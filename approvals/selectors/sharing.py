@@ -50,7 +50,7 @@ def in_whose_name(actors: Collection[Actor]) -> Mapping[Actor, Actor]:
 
 
 def _could_decide(actor: Actor) -> bool:
-    return actor.kind == "person" and REVIEWER in actor.roles and bool(actor.groups)
+    return actor.kind == "person" and REVIEWER in actor.roles and bool(actor.groups or actor.stands_in)
 
 
 def _named(actor: Actor, involved: bool) -> Actor:

@@ -55,6 +55,8 @@ class SummaryRow:
     may_decide: bool
     decided_by: str
     hidden_characters: bool
+    # Too few people can decide it now (S8).
+    stuck: bool
     outcome: str
     outcome_at: datetime | None
     same_as: str
@@ -102,6 +104,7 @@ def _readable(proposal: Any) -> SummaryRow:
         may_decide=proposal.mine,
         decided_by=decided_by(proposal, votes),
         hidden_characters=proposal.hidden_characters,
+        stuck=proposal.stuck,
         same_as=same.words if same else "",
         claim=claim_of(proposal.claimed),
         revision=proposal.revision_number,
@@ -127,6 +130,7 @@ def _unreadable(proposal: Any) -> SummaryRow:
         may_decide=False,
         decided_by="",
         hidden_characters=False,
+        stuck=False,
         same_as="",
     )
 

@@ -18,6 +18,8 @@ class Actor:
     `id` is the user's, agent's or system part's id as text. `on_behalf_of` is the user id an agent acts for, or "".
     `via` says by which door it came: a person's browser session, an agent's token, or our own process.
     `chain` lists the agents between the person and this actor, outermost first (A7).
+    `stands_in` are the people whose place they hold now, each with the groups it is for; for lists only: a decision
+    reads rights anew.
     Holds no secret: `session_id` names a session, it does not open one.
     """
 
@@ -32,6 +34,7 @@ class Actor:
     session_id: str = ""
     via: ActorVia = "system"
     chain: tuple[str, ...] = ()
+    stands_in: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def has_role(self, *roles: str) -> bool:
         """True if the actor has at least one of `roles`."""

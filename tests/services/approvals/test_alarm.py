@@ -6,7 +6,7 @@ from access.models import WebhookDelivery
 from access.services import people
 from access.services.webhook import webhook_set
 from approvals.models import Alarm, Proposal
-from approvals.selectors.proposals import proposal_detail
+from approvals.selectors.proposals import inbox, proposal_detail
 from approvals.services.alarm import alarms_look
 from audit.selectors.entries import entries_for_object
 from tests.support import factories
@@ -41,10 +41,12 @@ def test_a_group_that_is_emptied_is_said_once_and_ends_by_itself_when_somebody_j
     assert (alarms_look(known=known), alarms_look(known=known)) == (1, 0)
     assert alarms() == [None]
     assert Proposal.objects.get(pk=held.id).version == before + 1, "open lists and pages hear of it"
+    assert [row.stuck for row in inbox(acme.tenant.admin.actor, view="all").rows] == [True]
     people.group_add(actor=acme.tenant.admin.actor, group="finance", user_id=acme.noor.user_id)
     assert not nobody(acme, held)
     assert (alarms_look(known=known), alarms_look(known=known)) == (1, 0)
     assert None not in alarms()
+    assert [row.stuck for row in inbox(acme.tenant.admin.actor, view="all").rows] == [False]
     actions = [entry.action for entry in entries_for_object(acme.tenant.id, "proposal", str(held.id))]
     assert actions[-2:] == ["proposal.nobody_can_decide", "proposal.decidable_again"]
     assert list(WebhookDelivery.objects.order_by("id").values_list("kind", flat=True)) == actions[-2:]

@@ -5,10 +5,11 @@ from datetime import timedelta
 import pytest
 from django.db import IntegrityError, transaction
 
+from access.selectors.actors import actor_for_session
 from access.services import people
 from access.services.delegation import delegation_give, delegation_revoke
 from approvals.models import Decision
-from approvals.selectors.proposals import proposal_detail
+from approvals.selectors.proposals import inbox, inbox_counts, proposal_detail
 from approvals.services.permit import Redeemed, Refused
 from audit.core.refusal import Conflict, Forbidden
 from audit.selectors.entries import entries_for_object
@@ -185,3 +186,29 @@ def test_a_giver_who_was_deactivated_lends_nothing(acme, anna):
     with pytest.raises(Forbidden) as caught:
         acme.decide(held, by=anna, in_place_of=acme.mara.user_id)
     assert caught.value.code == "GIVER_INACTIVE"
+
+
+def test_a_delegate_finds_in_the_inbox_what_waits_for_the_giver(acme, anna):
+    """Only while the giver's vote is open, and never the giver's own call."""
+
+    def mine(person):
+        actor = actor_for_session(person.user_id, acme.tenant.id)
+        assert inbox_counts(actor).mine == len(inbox(actor).rows)
+        return [row.id for row in inbox(actor).rows]
+
+    acme.publish(asking(("finance", 2)))
+    held = acme.hold()
+    assert mine(anna) == []
+    given = lend(acme, acme.mara, anna)
+    assert mine(anna) == [held.id]
+    acme.decide(held, by=acme.mara)
+    assert mine(anna) == []
+    other = acme.hold(order_id="ord_2")
+    assert mine(anna) == [other.id]
+    acme.decide(other, by=anna)
+    assert (mine(anna), mine(acme.mara)) == ([], [])
+    third = acme.hold(order_id="ord_3")
+    delegation_revoke(actor=acme.mara.actor, delegation_id=given)
+    lend(acme, acme.customer_care, anna)
+    assert mine(anna) == []
+    assert third.id in mine(acme.mara)

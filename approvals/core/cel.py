@@ -24,6 +24,7 @@ _RESULTS = frozenset({"BOOL", "INT", "DOUBLE", "STRING", "DYN"})
 _MOMENTS = frozenset({"now"})
 """Variables that are a timestamp; every other one is an object."""
 
+_BOOL = cel.Type.BOOL
 _NOT_BOOL = "a condition must be true or false; this gave another value"
 
 class CelError(Exception):
@@ -152,7 +153,8 @@ def _evaluate(program: Program, bindings: Bindings) -> object:
         result = program.compiled.eval(activation=bindings.activation(program.variables))
     except (RuntimeError, TypeError, ValueError) as error:  # the last two for values that JSON does not have
         raise CelError(program.expression, _plain(str(error))) from None
-    if result.type() == cel.Type.ERROR or result.type() == cel.Type.UNKNOWN:
+    kind = result.type()
+    if kind != _BOOL and (kind == cel.Type.ERROR or kind == cel.Type.UNKNOWN):
         raise CelError(program.expression, _plain(str(result.value())))
     return result.plain_value()
 

@@ -23,6 +23,7 @@ from approvals.core.policy_document import parse_policy as parse_policy
 from approvals.core.policy_findings import POLICY_SCHEMA as POLICY_SCHEMA
 from approvals.core.policy_names import POLICY_NAMES, policy_bindings
 from approvals.core.policy_types import Note as Note
+from approvals.core.reached import rules_reached
 from approvals.core.terms import NO_TERMS, Terms, terms_from, terms_hold
 from approvals.core.tiers import tier_for
 from audit.core.actor import Actor
@@ -156,9 +157,7 @@ def evaluate(policy: Policy, request: Request, bindings: Bindings | None = None)
     if failed is not None:
         return failed
     notes: list[Note] = []
-    for rule in policy.rules:
-        if rule.tool not in ("*", request.tool):
-            continue
+    for rule in rules_reached(policy, request.tool, bindings):
         try:
             if rule.program is not None and not evaluate_bool(rule.program, bindings):
                 continue

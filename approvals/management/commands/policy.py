@@ -11,6 +11,7 @@ from django.core.management import BaseCommand, CommandError
 from django.core.management.base import CommandParser
 
 from approvals.management.people import add_as, add_tenant, person, tenant
+from approvals.management.replaying import replay_file, replay_lines
 from approvals.selectors.policies import PolicyRow, policy_in_force, policy_version
 from approvals.services.policy import difference, policy_check, policy_publish, policy_test
 from approvals.services.policy_draft import policy_draft_ask, policy_draft_create, policy_roll_back
@@ -51,6 +52,11 @@ class Command(BaseCommand):
         rollback.add_argument("--reason", required=True)
         add_tenant(rollback)
         add_as(rollback)
+        replay = verbs.add_parser("replay", help="what FILE would have said of past calls; calls no tool")
+        replay.add_argument("file", type=Path)
+        replay.add_argument("--days", type=int, default=30, help="how far back; 30 if it is not given")
+        add_tenant(replay)
+        add_as(replay)
         diff = verbs.add_parser(
             "diff", help="what differs between two versions or files; exits with 1 if anything does"
         )
@@ -102,6 +108,15 @@ class Command(BaseCommand):
         if failed:
             raise CommandError(f"{failed} of {len(results)} tests fail.")
         self.stdout.write(f"{len(results)} tests pass." if results else "There are no tests in it.")
+
+    def _replay(self, options: dict[str, Any]) -> None:
+        row = replay_file(
+            actor=person(options), source=_text(options["file"]), days=options["days"], tell=self.stderr.write
+        )
+        if row.status != "done":
+            raise CommandError(f"The replay was {row.status}. {row.said}")
+        for line in replay_lines(row):
+            self.stdout.write(line)
 
     def _ask(self, options: dict[str, Any]) -> None:
         actor, path = person(options), options["file"]

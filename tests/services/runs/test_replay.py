@@ -1,6 +1,7 @@
 """runs/services/replay.py and approvals/services/replay.py: a text tried on past calls, by the production evaluator."""
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from approvals.models import Judgement, PolicyReplay
 from approvals.selectors.replays import replay_get, replay_latest
@@ -237,6 +238,20 @@ def test_a_replay_that_breaks_is_closed_and_says_so(world, history, monkeypatch)
     assert replay_run(replay_id=asked.id) is False
     found = replay_get(world.admin, asked.id)
     assert (found.status, "could not be brought to its end" in found.said) == ("failed", True)
+
+
+def test_a_file_is_tried_at_the_command_line_with_the_result_of_the_pages(world, history, tmp_path, capsys):
+    file = tmp_path / "policy.yaml"
+    file.write_text(LOOSE)
+    call_command("policy", "replay", str(file), tenant=world.tenant.slug, email=world.tenant.admin.email, days=7)
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "5 calls of the last 7 days, by version 1 and by this text; no tool was called."
+    assert said[1] == "ask -> allow: 2 calls, A$85.00; 1 of them had been rejected by people"
+    assert said[2].strip() == "refund -> small: 2"
+    assert said[-1] == "3 calls would be judged as today."
+    file.write_text("version: 1\nrules: [{id: x}]\n")
+    with pytest.raises(CommandError, match="cannot be used"):
+        call_command("policy", "replay", str(file), tenant=world.tenant.slug, email=world.tenant.admin.email)
 
 
 def edit(owner_sql, table, assignment, where):

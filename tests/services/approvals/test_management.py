@@ -74,7 +74,7 @@ def test_a_contract_is_admitted_from_a_file_and_shown(acme, manage, file):
 
 
 def test_a_contract_with_faults_is_refused_with_the_place_of_each(acme, manage, file):
-    with pytest.raises(CommandError, match=r"\n  /approval: "):
+    with pytest.raises(CommandError, match=r"\n  line 1, /approval: "):
         manage("contract", "admit", file(json.dumps(refund_document({"/approval": "never"}))))
     assert active_contract(acme.tenant.id, "refund_order").number == 1
 

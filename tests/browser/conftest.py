@@ -45,12 +45,27 @@ def patience() -> None:
     expect.set_options(timeout=PATIENCE_MS)
 
 
-@pytest.fixture(scope="module")
-def acting() -> "Iterator[Acting]":
-    """The running product with an agent that asks and people who decide."""
+@pytest.fixture(scope="package")
+def with_others() -> "Iterator[Acting]":
+    """One running product for the modules that mind nobody else's people, proposals and log entries: a start costs ten
+    seconds of a processor."""
     from tests.browser.acting import Acting
     from tests.support.stack import Stack
 
+    with Stack.start() as stack:
+        yield Acting(stack)
+
+
+@pytest.fixture(scope="module")
+def acting(request: pytest.FixtureRequest) -> "Iterator[Acting]":
+    """The running product with an agent that asks and people who decide; the module's own if it does not say
+    WITH_OTHERS."""
+    from tests.browser.acting import Acting
+    from tests.support.stack import Stack
+
+    if getattr(request.module, "WITH_OTHERS", False):
+        yield request.getfixturevalue("with_others")
+        return
     with Stack.start() as stack:
         yield Acting(stack)
 

@@ -4,6 +4,8 @@ import re
 
 from playwright.sync_api import expect
 
+WITH_OTHERS = True
+
 FIRST, SECOND = "correct-horse-battery-staple-one", "correct-horse-battery-staple-two"
 
 
@@ -176,7 +178,7 @@ def test_these_pages_fit_a_phone(acting, open_page):
     acting.sign_in(page, "admin")
     for path in (
         "/access/people/", "/access/people/add/", "/access/groups/", "/access/groups/finance/", "/access/agents/",
-        "/access/tokens/", "/access/credentials/", "/access/mail/", "/account/", "/account/password/",
+        "/access/tokens/", "/access/credentials/", "/access/mail/", "/access/delegations/", "/access/webhook/", "/account/", "/account/password/",
         "/account/sessions/", "/policies/", "/policies/versions/1/", "/policies/compare/?left=0&right=1",
     ):  # fmt: skip
         page.goto(acting.url(path))

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+WITH_OTHERS = True
+
 WIDTHS = [(360, 740), (1440, 900)]
 
 

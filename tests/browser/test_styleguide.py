@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+WITH_OTHERS = True
+
 OUTLINE = "(element) => [getComputedStyle(element).outlineStyle, parseFloat(getComputedStyle(element).outlineWidth)]"
 WIDTHS = (360, 390, 768, 1024, 1440, 1920)
 

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from access.web import account, agents, delegations, groups, mailing, passwords, people, views
+from access.web import account, agents, delegations, groups, mailing, passwords, people, views, webhook
 
 urlpatterns = [
     path("sign-in/", views.sign_in, name="sign-in"),
@@ -26,4 +26,5 @@ urlpatterns = [
     path("access/tokens/<uuid:session_id>/revoke/", agents.token_end, name="token-end"),
     path("access/credentials/", agents.credentials, name="credentials"),
     path("access/mail/", mailing.mail, name="mail"),
+    path("access/webhook/", webhook.webhook, name="webhook"),
 ]

@@ -178,7 +178,8 @@ def test_these_pages_fit_a_phone(acting, open_page):
     acting.sign_in(page, "admin")
     for path in (
         "/access/people/", "/access/people/add/", "/access/groups/", "/access/groups/finance/", "/access/agents/",
-        "/access/tokens/", "/access/credentials/", "/access/mail/", "/access/delegations/", "/access/webhook/", "/account/", "/account/password/",
+        "/access/delegations/", "/access/webhook/", "/account/delegations/",
+        "/access/tokens/", "/access/credentials/", "/access/mail/", "/account/", "/account/password/",
         "/account/sessions/", "/policies/", "/policies/versions/1/", "/policies/compare/?left=0&right=1",
     ):  # fmt: skip
         page.goto(acting.url(path))

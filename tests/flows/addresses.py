@@ -35,6 +35,7 @@ class Ids:
     number: str = "7700077"  # of a version: an organisation counts its own
     replay_id: str = "3c5d8b17-0e9f-4a62-9b4d-7f6a1c2e5d80"  # nobody's, as it stands
     draft_id: str = "8a6c3f15-1d2e-4b7a-9f40-3c2b1a0d9e8f"  # nobody's, as it stands
+    passkey_id: str = "9b6f2d41-3c7e-4a58-b1d0-5e8f7a2c6d93"  # nobody's, as it stands
     delegation_id: str = "4e7a1c93-2d5b-4f68-8a0e-9b3c6d1f7e25"  # nobody's, as it stands
     candidate_id: str = "1f4e7d90-6a2b-4c8d-b3e5-9a0c7d6e5f42"  # nobody's, as it stands
     tool_name: str = "tool_of_nobody"
@@ -94,6 +95,10 @@ def of_user(verb: str) -> Ask:
 
 
 WITH_IDS: dict[str, list[Ask]] = {
+    "account/security/": [
+        Ask("POST", lambda ids: {"verb": verb, "passkey": ids.passkey_id, "name": "Mine"}, who=PERSON)
+        for verb in ("rename", "remove")
+    ],
     "account/sessions/end/": [Ask("POST", lambda ids: {"session": ids.browser_session}, who=PERSON)],
     "account/delegations/": [
         Ask("POST", lambda ids: {"verb": "revoke", "delegation": ids.delegation_id}, who=PERSON),
@@ -270,12 +275,18 @@ WITHOUT_IDS = {
     "password/new/",
     "account/",
     "account/password/",
+    "account/security/options/",
+    "account/confirm/",
+    "account/confirm/options/",
+    "sign-in/second/",
+    "sign-in/second/options/",
     "account/sessions/",
     "access/people/add/",
     "access/groups/",
     "access/agents/add/",
     "access/credentials/",
     "access/mail/",
+    "access/webhook/",
     "tools/import-contract/",
     "tools/import-contract/preview/",
     "styleguide/",

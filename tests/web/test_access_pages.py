@@ -24,6 +24,7 @@ PAGES = [
     "/access/credentials/",
     "/access/mail/",
     "/access/delegations/",
+    "/access/webhook/",
 ]
 
 

@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection, transaction
 
+from access.services.webhook import webhooks_due
 from approvals.services.proposal import proposals_to_refresh
 from approvals.services.resolution import resolutions_open
+from approvals.store import alarms, replays
+from approvals.store.reach import reaches_open
 from approvals.store.rows import overdue
 from runs.store import claims, stops
 
@@ -19,6 +23,12 @@ POLLS: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "leases that are over": (lambda: claims.expired(limit=10), ["runs_dispatch"]),
     "proposals whose time is up": (lambda: overdue(10), ["approvals_proposal", "approvals_permit"]),
     "states that somebody looks at": (lambda: proposals_to_refresh(limit=10), ["approvals_proposal"]),
+    "open proposals under a new policy": (reaches_open, ["approvals_policyreach"]),
+    "replays that nobody works on": (lambda: replays.left_alone(limit=10), ["approvals_policyreplay"]),
+    "people to be reminded": (lambda: alarms.remind_due(10), ["approvals_proposal"]),
+    "open alarms": (lambda: alarms.open_alarms(10), ["approvals_alarm"]),
+    "mails that wait": (lambda: alarms.people_due(10, quiet=timedelta(seconds=60)), ["approvals_notice"]),
+    "webhooks that wait": (lambda: webhooks_due(), ["access_webhookdelivery"]),
     "the outbox": (lambda: resolutions_open(limit=10), ["approvals_resolution"]),
 }
 """What is polled: the poll, and the tables whose open rows it looks for."""

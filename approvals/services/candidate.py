@@ -10,7 +10,8 @@ from access.core.rights import require_admin
 from approvals.core.contract import parse_contract
 from approvals.core.contract_text import read_contract
 from approvals.models import Tool, ToolCandidate, ToolVersion
-from approvals.store.admission import Seen, ToolVersionRow, admit_in, check_seen, tool_locked
+from approvals.selectors.tool_waiting import Seen, check_seen
+from approvals.store.admission import ToolVersionRow, admit_in, tool_locked
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, Invalid, NotFound
 from audit.services.record import audit_record, audit_refusals

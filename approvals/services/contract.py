@@ -8,9 +8,10 @@ from typing import Any
 from access.core.rights import require_admin
 from approvals.core.contract import parse_contract
 from approvals.models import ToolVersion
-from approvals.store.admission import Seen as Seen
+from approvals.selectors.tool_waiting import Seen as Seen
+from approvals.selectors.tool_waiting import check_seen
 from approvals.store.admission import ToolVersionRow as ToolVersionRow
-from approvals.store.admission import admit_in, check_seen, put_in_force, row_of, stamp, tool_locked
+from approvals.store.admission import admit_in, put_in_force, row_of, stamp, tool_locked
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json
 from audit.core.refusal import Conflict, NotFound

@@ -10,7 +10,7 @@ from approvals.models import Tool, ToolVersion
 from approvals.selectors.tool_waiting import Waiting, waiting_on
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json
-from audit.core.refusal import Conflict, NotFound
+from audit.core.refusal import NotFound
 from audit.services.record import audit_record
 from audit.store import clock
 
@@ -30,14 +30,6 @@ class ToolVersionRow:
     refused: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """What an admin was shown before they pressed: the version in force (0: none) and how many proposals wait on it."""
-
-    in_force: int
-    waiting: int
-
-
 def tool_locked(actor: Actor, name: str, *, make: bool) -> Tool:
     """The tool's row, locked: whoever comes second waits here, and then sees what the first one did. Raises NotFound
     where it is not there and not to be made. A tool has a row from its first admission on."""
@@ -47,29 +39,6 @@ def tool_locked(actor: Actor, name: str, *, make: bool) -> Tool:
     if found is None:
         raise NotFound
     return found
-
-
-def check_seen(tool: Tool, seen: Seen) -> Waiting:
-    """What waits on the version in force, if it is the one that was shown. Raises Conflict (CONTRACT_CHANGED: another
-    admin was quicker; WAITING_UNSEEN: the page said that nothing waits, and something does)."""
-    if (tool.active_version or 0) != seen.in_force:
-        now = f"version {tool.active_version} is in force" if tool.active_version else "the tool is retired"
-        at = f" at {tool.changed_at:%H:%M:%S} UTC" if tool.changed_at else ""
-        was = f"version {seen.in_force}" if seen.in_force else "none"
-        raise Conflict(
-            f"{tool.changed_by or 'Somebody'} changed {tool.name}{at}: {now}, and your page was made when it was {was}"
-            ". Nothing was changed. Look at what differs now, then decide again.",
-            code="CONTRACT_CHANGED",
-            detail={"in_force": tool.active_version or 0, "by": tool.changed_by},
-        )
-    waiting = waiting_on(tool.tenant_id, tool.name, tool.active_version)
-    if waiting.count and not seen.waiting:
-        raise Conflict(
-            f"{waiting.sentence} Your page did not say so, and nothing was changed. Read it, then press again.",
-            code="WAITING_UNSEEN",
-            detail={"waiting": waiting.count},
-        )
-    return waiting
 
 
 def admit_in(

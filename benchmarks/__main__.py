@@ -21,6 +21,7 @@ type Arguments = Callable[[float], list[str]]
 
 BENCHES: dict[str, Arguments] = {
     "run_page": lambda scale: [str(max(int(10_000 * scale), 60))],
+    "policy_replay": lambda scale: ["--calls", str(max(int(100_000 * scale), 2_000))],
     "live_pages": lambda scale: [str(max(int(500 * scale), 5))],
     "policy_evaluation": lambda scale: [str(max(int(2_000 * scale), 20))],
     "audit_log": lambda scale: [str(max(int(1_000_000 * scale), 8_000))],

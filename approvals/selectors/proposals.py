@@ -247,6 +247,7 @@ def _summaries(actor: Actor, found: "QuerySet[Proposal, Any]") -> "QuerySet[Prop
         .annotate(
             readable=Intact("canonical", "digest"),
             held_because=KT("why__verdict__message"),
+            asked_anew=KT("why__opened_because__message"),
             ended_by=KT("outcome_detail__by"),
             mine=mine,
             same=same_call(),

@@ -62,6 +62,8 @@ class SummaryRow:
     same_as: str
     claim: ClaimShown | None = None
     revision: int = 1
+    # Why it is asked anew, for one that waits in a later round.
+    anew: str = ""
 
 
 def rows_of(found: Sequence[Any]) -> list[SummaryRow]:
@@ -108,6 +110,7 @@ def _readable(proposal: Any) -> SummaryRow:
         same_as=same.words if same else "",
         claim=claim_of(proposal.claimed),
         revision=proposal.revision_number,
+        anew=as_line(proposal.asked_anew or "") if proposal.standing == "pending" else "",
     )
 
 

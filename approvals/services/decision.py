@@ -151,7 +151,7 @@ def _decide(
                 "Reject it, or let it expire; the agent can ask again under today's contract.",
                 code="CONTRACT_CHANGED",
             )
-        if verdict == "approve" and stricter_today(proposal, bound.requirement) is not None:
+        if verdict == "approve" and stricter_today(proposal=proposal, requirement=bound.requirement) is not None:
             raise _PolicyMovedOn(proposal.round)
         return _record(actor, giver, proposal, bound, votes, verdict, said, now, read_to_end)
 

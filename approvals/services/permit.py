@@ -210,7 +210,7 @@ class _Check:
         if snapshot_hash(snapshot_bytes(state)) != self.proposal.snapshot_hash:
             return rounds.STATE_CHANGED
         if not same_or_looser(bound.requirement, today):
-            return policy_changed(bound.requirement, today)
+            return policy_changed(asked=bound.requirement, today=today)
         counted, uncounted = counted_votes(self.proposal, votes)
         rejections = bound.requirement.terms.rejections
         if tally(requires_of(self.proposal), counted, rejections=rejections).outcome != "granted":

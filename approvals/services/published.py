@@ -92,7 +92,7 @@ def proposal_judge_published(*, proposal_id: UUID) -> Judged:
         if today is None:
             return "same"
         actor = SYSTEM("worker", str(proposal.tenant_id))
-        because = policy_changed(bound.requirement, today)
+        because = policy_changed(asked=bound.requirement, today=today)
         if today.effect == "deny":
             rounds.close(proposal, "refused", actor=actor, now=now, because=because)
             return "refused"
@@ -103,7 +103,7 @@ def proposal_judge_published(*, proposal_id: UUID) -> Judged:
         return "asked_anew"
 
 
-def stricter_today(proposal: Proposal, requirement: Verdict) -> Verdict | None:
+def stricter_today(*, proposal: Proposal, requirement: Verdict) -> Verdict | None:
     """Today's verdict where a version that `requirement` was not judged by asks more of this call, or denies it.
 
     For a locked proposal. The version in force is held until the transaction ends.
@@ -113,7 +113,7 @@ def stricter_today(proposal: Proposal, requirement: Verdict) -> Verdict | None:
     return _stricter(proposal, requirement)
 
 
-def policy_changed(asked: Verdict, today: Verdict) -> Because:
+def policy_changed(*, asked: Verdict, today: Verdict) -> Because:
     """Why a round ended, for whoever is asked anew or told that it is refused."""
     if today.effect == "deny":
         by = f"rule {today.rule_id}" if today.rule_id else "no rule allows it"

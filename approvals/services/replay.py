@@ -16,7 +16,7 @@ from access.selectors.actors import requester_facts
 from approvals.core.contract_types import Contract
 from approvals.core.digest import digest, snapshot_hash
 from approvals.core.exposure import subjects_of
-from approvals.core.policy import Policy, Request, bindings_of, evaluate, parse_policy
+from approvals.core.policy import Policy, Request, bindings_of, evaluate
 from approvals.core.policy_names import call_money, run_facts
 from approvals.core.replay import STARTED, Past, Tally, tally_from
 from approvals.core.replay_needs import Needs, needs_of
@@ -24,6 +24,7 @@ from approvals.core.rolling import LONGEST, Rolling
 from approvals.models import PolicyDraft, PolicyReplay
 from approvals.selectors.catalogue import contract_version
 from approvals.selectors.policies import rules_of
+from approvals.selectors.policy_look import parse_source
 from approvals.selectors.replays import ReplayRow, replay_row
 from approvals.services.judge import principal_of_requester
 from approvals.signals import announce_replay
@@ -57,7 +58,7 @@ def replay_ask(*, actor: Actor, source: str, days: int = 30, draft_id: UUID | No
             raise Invalid(f"A replay looks back 1 to {LONGEST_SPAN_DAYS} days.", code="SPAN_INVALID")
         if draft_id is not None and not PolicyDraft.objects.filter(tenant_id=actor.tenant_id, pk=draft_id).exists():
             raise NotFound
-        policy_of(source)
+        parse_source(source)
         now = clock.now()
         open_ = PolicyReplay.objects.filter(tenant_id=actor.tenant_id, status__in=["waiting", "running"])
         if draft_id is not None:
@@ -106,11 +107,6 @@ def replay_cancel(*, actor: Actor, replay_id: UUID) -> ReplayRow:
         return replay_row(mine.get())
 
 
-def policy_of(source: str) -> Policy:
-    """The policy that a text says: JSON where it begins like an object, YAML otherwise. Raises Invalid, TooLarge."""
-    return parse_policy(source, "json" if source.lstrip().startswith("{") else "yaml")
-
-
 def replays_left_alone(*, limit: int = 10) -> list[UUID]:
     """Replays whose hint was lost or whose worker is gone; for the sweep."""
     return replays.left_alone(limit=limit)
@@ -122,7 +118,7 @@ def replay_begin(*, replay_id: UUID) -> "Replaying | None":
     if taken is None:
         return None
     try:
-        return Replaying(taken, rules_of(taken.tenant_id, taken.against_number), policy_of(taken.source))
+        return Replaying(taken, rules_of(taken.tenant_id, taken.against_number), parse_source(taken.source))
     except Refusal as refusal:
         _fail(taken, refusal.message)
         return None

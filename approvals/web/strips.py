@@ -68,6 +68,8 @@ class Strip:
     plain: str
     amount: str
     why: str
+    # What changed since it was asked before, for one that is asked anew.
+    anew: str
     agent: str
     progress: str
     same_as: str
@@ -240,6 +242,7 @@ def strip_of(row: SummaryRow, asked: Asked) -> Strip:
         plain=as_line(row.sentence),
         amount=row.amount,
         why=f"rule {row.rule_id}" if row.rule_id else "",
+        anew=_anew(row.anew),
         agent=row.agent_name,
         progress=row.progress,
         same_as=row.same_as,
@@ -259,6 +262,12 @@ def strip_of(row: SummaryRow, asked: Asked) -> Strip:
         broken=not row.readable,
         within=belongs[asked.view],
     )
+
+
+def _anew(because: str) -> str:
+    """`Asked anew: policy 9 asks 2 of finance, 8 asked 1 of finance (rule refund)`."""
+    said = because.removesuffix(", so it is asked anew.").rstrip(".")
+    return f"Asked anew: {said[:1].lower()}{said[1:]}" if said else ""
 
 
 def strip_version(version: int, standing: str) -> int:

@@ -170,6 +170,8 @@ def test_public_services_take_keywords_only_and_an_actor_where_somebody_acts():
         r"^(audit_pay_owed|token_(issue|refresh|verify|exchange)|person_sign_in|password_(reset_ask|set)|link_look|"
         r".*_reveal|call_judge|request_judged|requester_refused|permit_(redeem|settle)|resolution.*|"
         r"proposal_(observe|expire_due)|proposals_.*|tenant_bootstrap|tenant_create|sweep.*|dispatch.*|evaluate.*|reconcile.*|run_wake|wake.*|"
+        r"open_(judge|tenants)|proposal_judge_published|stricter_today|policy_changed|judgement_keep|"
+        r"replay_(begin|run)|replays_left_alone|"
         r"epoch_.*|proposal_found|heartbeat_record|lost_time_.*|database_restored.*)$"
     )
     positional, actorless = [], []

@@ -6,11 +6,14 @@ import pytest
 from django.db import transaction
 
 from access.services import agents
+from approvals.core.narrowing import Narrowing
 from approvals.models import PolicyReach, Proposal
-from approvals.selectors.proposals import proposal_detail
+from approvals.selectors.proposals import inbox, proposal_detail
 from approvals.services.permit import Redeemed, Refused
 from approvals.services.published import open_judge, open_tenants, proposal_judge_published
 from approvals.store.reach import reach_of
+from approvals.web.narrow import Asked
+from approvals.web.strips import strip_of
 from audit.core.refusal import Conflict
 from audit.selectors.entries import entries_for_object
 from tests.support.approvals import ALLOWING, DENYING, POLICY, asking
@@ -45,8 +48,13 @@ def test_a_stricter_version_voids_the_votes_and_the_page_says_what_changed(acme)
     assert shown.content.held.opened_because == (
         "Policy 3 asks 2 of finance and 1 of leads, 2 asked 1 of finance and 1 of leads (rule refund)"
     )
-    entry = entries_for_object(acme.tenant.id, "proposal", str(held.id))[-1]
-    assert (entry.action, entry.detail["code"], entry.detail["policy"]) == ("proposal.asked_again", "POLICY_CHANGED", 3)
+    entries = entries_for_object(acme.tenant.id, "proposal", str(held.id))
+    [asked] = [entry for entry in entries if entry.action == "proposal.asked_again"]
+    assert (asked.detail["code"], asked.detail["policy"]) == ("POLICY_CHANGED", 3)
+    [row_] = [row_ for row_ in inbox(acme.mara.actor, view="all").rows if row_.id == held.id]
+    assert strip_of(row_, Asked(view="all", narrowing=Narrowing())).anew == (
+        "Asked anew: policy 3 asks 2 of finance and 1 of leads, 2 asked 1 of finance and 1 of leads (rule refund)"
+    )
 
 
 def test_less_time_is_stricter_and_said_so(acme):

@@ -102,25 +102,27 @@ def _edit(source: str, change: Callable[[dict[str, Any]], None], write: Callable
         if format_of(source) == "json":
             return _json(source, before)
         text = write(source)
-        if canonical_bytes(_read(text)) == canonical_bytes(before):
+        if canonical_bytes(_document(text)) == canonical_bytes(before):
             return text
-    except (LookupError, TypeError, AttributeError):
+    except (LookupError, TypeError, AttributeError, YamlError, Refusal):
         pass
     raise EditError("This place of the text is written in a way that the form cannot change. Change it in the text.")
 
 
 def _read(source: str) -> dict[str, Any]:
     try:
-        document: Any = (
-            open_json(source.encode(), limit=len(source.encode()) + 1, members=50_000)
-            if format_of(source) == "json"
-            else open_yaml(source)[0]
-        )
+        document = _document(source)
     except (YamlError, Refusal) as error:
         raise EditError(f"Mend the text first, then use the form. {error.message}") from None
     if not isinstance(document, dict):
         raise EditError("Mend the text first, then use the form. A policy is an object.")
     return document
+
+
+def _document(source: str) -> Any:
+    if format_of(source) == "json":
+        return open_json(source.encode(), limit=len(source.encode()) + 1, members=50_000)
+    return open_yaml(source)[0]
 
 
 def _json(source: str, document: dict[str, Any]) -> str:

@@ -215,6 +215,20 @@ def test_what_cannot_be_written_is_refused_and_not_guessed():
         item_change(TEXT, "rules", 9, {"when": "true"})
 
 
+@pytest.mark.parametrize(
+    ("line", "change"),
+    [
+        ("when:", {"when": "true"}),  # no place for a value: `when:"true"` would be a name
+        ("? when\n    : args.x == 1", {"when": "args.x == 1 &&\nargs.y == 1"}),
+        ("? when\n    : args.x == 1", {"when": None}),
+    ],
+)
+def test_a_layout_that_would_come_out_as_something_else_is_left_alone(line, change):
+    text = f"version: 1\nrules:\n  - id: a\n    tool: b\n    {line}\n    effect: deny\n"
+    with pytest.raises(EditError, match="Change it in the text"):
+        item_change(text, "rules", 0, change)
+
+
 # Texts that a form may send: with line ends, quotes, signs and letters of other scripts.
 _TEXTS = st.text(alphabet="ab:#-\"'\\{}[],&*!|>%@` \n\té雪=~", min_size=1, max_size=30)
 

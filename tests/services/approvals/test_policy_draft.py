@@ -151,6 +151,15 @@ def test_what_was_not_seen_is_not_published(acme):
     assert policy_in_force(acme.tenant.id).number == 1
 
 
+def test_a_draft_that_was_written_on_while_it_was_published_stays_open_with_its_new_text(acme):
+    """Between the look at the draft and the lock of the head somebody saves."""
+    row = draft(acme, ALLOWING)
+    save(acme, row, DENYING)
+    policy_publish(actor=acme.tenant.admin.actor, source=ALLOWING, based_on=1, draft_id=row.id)
+    kept = draft_of(acme.tenant.id, row.id)
+    assert (kept.status, kept.source, policy_in_force(acme.tenant.id).source) == ("open", DENYING, ALLOWING)
+
+
 def test_publishing_needs_a_reason(acme):
     with pytest.raises(Invalid) as caught:
         publish(acme, draft(acme, ALLOWING), reason="  ")

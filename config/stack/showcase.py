@@ -193,6 +193,15 @@ class Showcase:
                 '  - {{name: reading is asked, tool: get_order, arguments: {{order_id: ord_1}}, '
                 'expect: {{effect: ask}}}}', ''))
             policy_draft_create(actor=admin, name="Refunds before Christmas", source=source + tests)
+            from approvals.core.contract_text import written
+            from approvals.selectors.catalogue import contract_document
+            from approvals.services.candidate import candidate_store
+            from approvals.services.contract import contract_admit
+            _, first = contract_document(tenant, "get_order")
+            contract_admit(actor=admin, document=first | {{"title": "Look an order up by its number"}})
+            _, refund = contract_document(tenant, "refund_order")
+            looser = refund | {{"approval": "policy", "expires_in_s": 3600, "title": "Pay an order back"}}
+            candidate_store(actor=admin, source=written(looser), note="Small refunds need nobody.", based_on=1)
         """
         done = subprocess.run(
             [sys.executable, "manage.py", "shell", "-v", "0", "-c", textwrap.dedent(code)],

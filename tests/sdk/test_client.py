@@ -173,3 +173,50 @@ def test_the_client_imports_nothing_of_the_server() -> None:
             elif isinstance(node, ast.ImportFrom) and node.level == 0:
                 imported.add(str(node.module).split(".")[0])
     assert imported == {"collections", "httpx", "threading", "time", "types", "typing", "urllib"}
+
+
+def call_at(state: str, call_id: str = "refund", **more: Any) -> Answer:
+    """A call as the server tells it."""
+    final = state not in ("waiting", "ready", "new")
+    return (200 if final else 202, {"call_id": call_id, "state": state, "final": final, **more})
+
+
+EDITED = {"call_id": "refund~r2", "of": "refund", "by": "Ida", "changes": [{"path": "/amount", "from": 45, "to": 39}]}
+
+
+def test_an_edited_call_is_followed_to_the_one_that_goes_on(peer, client):
+    peer.answers(
+        call_at("superseded", edited=EDITED),
+        call_at("waiting", "refund~r2", edited=EDITED),
+        call_at("succeeded", "refund~r2", edited=EDITED),
+    )
+    call = client.wait_for_call("run", "refund", seconds=5)
+    assert (call["call_id"], call["state"], call["edited"]["by"]) == ("refund~r2", "succeeded", "Ida")
+    assert [path.partition("?")[0].rpartition("/")[2] for path in peer.paths()[1:]] == [
+        "refund", "refund~r2", "refund~r2",
+    ]  # fmt: skip
+
+
+def test_an_edited_call_is_told_as_it_ended_where_nobody_wants_to_follow(peer, client):
+    peer.answers(call_at("superseded", edited=EDITED))
+    assert client.wait_for_call("run", "refund", seconds=5, follow=False)["state"] == "superseded"
+
+
+def test_a_question_is_answered_once_while_waiting(peer, client):
+    question = {"id": "q1", "text": "Why?", "by": "Ida", "at": "2026-11-29T15:04:10Z"}
+    peer.answers(
+        call_at("waiting", question=question),
+        call_at("waiting", question=None),  # the answer's own answer
+        call_at("waiting", question=question),  # a reading from before it arrived
+        call_at("succeeded"),
+    )
+    seen: list[str] = []
+
+    def reply(asked: dict[str, Any]) -> str:
+        seen.append(asked["text"])
+        return "It broke."
+
+    assert client.wait_for_call("run", "refund", seconds=5, on_question=reply)["state"] == "succeeded"
+    assert seen == ["Why?"]
+    [sent] = [asked for method, path, asked, _ in peer.asked if path.endswith("/answer")]
+    assert sent == {"text": "It broke.", "question_id": "q1"}

@@ -196,5 +196,5 @@ def test_an_agent_reads_its_own_proposal_and_no_other(acme):
 def test_the_queries_of_a_page_do_not_grow_with_what_is_in_it(acme, django_assert_max_num_queries):
     held = acme.hold(note="x" * 1500)
     actor = acme.mara.actor
-    with django_assert_max_num_queries(8):
+    with django_assert_max_num_queries(11):
         proposal_detail(actor, held.id)

@@ -27,6 +27,7 @@ _MOMENTS = frozenset({"now"})
 _BOOL = cel.Type.BOOL
 _NOT_BOOL = "a condition must be true or false; this gave another value"
 
+
 class CelError(Exception):
     """An expression that does not compile, or that gives no usable value. The message is a plain sentence."""
 

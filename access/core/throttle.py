@@ -24,6 +24,8 @@ SIGN_IN_ACCOUNT = Limit("sign-in-account", 10, 300)
 """Wrong passwords for one e-mail address, whether it has an account or not: 10, then 288 a day."""
 SIGN_IN_ADDRESS = Limit("sign-in-address", 50, 10)
 """Wrong passwords from one network address: an office behind one address is not locked out by its typing errors."""
+CODE_ACCOUNT = Limit("code-account", 5, 300)
+"""Wrong codes of an app for one account, at the sign-in and when it is confirmed: of a million, 5, then 288 a day."""
 RESET_ACCOUNT = Limit("reset-account", 3, 1200)
 """Reset mails to one address, so that nobody's mailbox is filled by somebody else."""
 RESET_ADDRESS = Limit("reset-address", 10, 60)

@@ -16,7 +16,7 @@ class Passkey(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="passkeys")
     credential_id = models.BinaryField(unique=True)
     public_key = models.BinaryField()
-    """COSE, in the bytes that the device sent."""
+    """COSE."""
     sign_count = models.BigIntegerField(default=0)
     name = models.CharField(max_length=100)
     created_at = models.DateTimeField()

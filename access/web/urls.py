@@ -1,9 +1,23 @@
 from django.urls import path
 
-from access.web import account, agents, delegations, groups, mailing, passwords, people, views, webhook
+from access.web import (
+    account,
+    agents,
+    confirm,
+    delegations,
+    groups,
+    mailing,
+    passwords,
+    people,
+    security,
+    views,
+    webhook,
+)
 
 urlpatterns = [
     path("sign-in/", views.sign_in, name="sign-in"),
+    path("sign-in/second/", confirm.second_step, name="sign-in-second"),
+    path("sign-in/second/options/", confirm.second_step_ask, name="sign-in-second-options"),
     path("sign-out/", views.sign_out, name="sign-out"),
     path("switch-tenant/", views.switch_tenant, name="switch-tenant"),
     path("password/forgotten/", passwords.forgotten, name="password-forgotten"),
@@ -12,6 +26,10 @@ urlpatterns = [
     path("account/password/", account.password, name="account-password"),
     path("account/sessions/", account.sessions, name="account-sessions"),
     path("account/sessions/end/", account.sessions_end, name="account-sessions-end"),
+    path("account/security/", security.security, name="account-security"),
+    path("account/security/options/", security.options, name="account-security-options"),
+    path("account/confirm/", confirm.confirm, name="account-confirm"),
+    path("account/confirm/options/", confirm.options, name="account-confirm-options"),
     path("account/delegations/", delegations.mine, name="account-delegations"),
     path("access/people/", people.people, name="people"),
     path("access/people/add/", people.person_add, name="person-add"),

@@ -3,18 +3,18 @@
 from typing import cast
 
 from django.conf import settings
-from django.contrib.auth import login, logout
+from django.contrib.auth import logout
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render, resolve_url
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from access.selectors.actors import actor_for_session, memberships_of
-from access.services.sessions import session_close, session_moved, session_open
+from access.services.sessions import session_close, session_moved
 from access.services.signin import person_sign_in
 from access.web.requests import PageRequest, PersonRequest, signed_in
-from access.web.sessions import TENANT_KEY, ZONE_KEY, keep_text
+from access.web.second import begin_session, safe_next, wait_for_second
+from access.web.sessions import TENANT_KEY
 from audit.core.refusal import NotFound, Refusal
 
 
@@ -25,7 +25,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     page = cast(PageRequest, request)
     sent = page.POST if page.method == "POST" else page.GET
     context = {
-        "next": _safe_next(page, sent.get("next", "")),
+        "next": safe_next(page, sent.get("next", ""), settings.LOGIN_REDIRECT_URL),
         "kept": page.POST.get("kept", ""),
         "username": page.POST.get("username", ""),
     }
@@ -44,16 +44,8 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         if refusal.retry_after is not None:
             answer.headers["Retry-After"] = str(refusal.retry_after)
         return answer
-    login(page, found.user)
-    key = page.session.session_key or ""
-    # The rights are read again for the entry: it names the session that has just begun.
-    actor = actor_for_session(found.user.pk, found.actor.tenant_id, key) or found.actor
-    session_open(actor=actor, session_key=key, address=page.address, browser=page.headers.get("User-Agent", ""))
-    page.session[TENANT_KEY] = actor.tenant_id
-    page.session[ZONE_KEY] = page.POST.get("zone", "")[:64]
-    # By path: the rest of the address only says which list the reader came from.
-    keep_text(page.session, context["next"].partition("?")[0], context["kept"])
-    return HttpResponseRedirect(context["next"])
+    opened = {"next": context["next"], "kept": context["kept"], "zone": page.POST.get("zone", "")[:64]}
+    return wait_for_second(page, found.waits, opened) if found.waits else begin_session(page, found, opened)
 
 
 @require_POST
@@ -79,9 +71,3 @@ def switch_tenant(request: PersonRequest) -> HttpResponse:
     session_moved(actor=moved, session_key=request.session.session_key or "", tenant_id=wanted)
     request.session[TENANT_KEY] = wanted
     return HttpResponseRedirect(resolve_url(settings.LOGIN_REDIRECT_URL))
-
-
-def _safe_next(request: HttpRequest, address: str) -> str:
-    """`address` when it is a page of ours, else the inbox: a link must not carry anybody elsewhere after signing in."""
-    ours = url_has_allowed_host_and_scheme(address, {request.get_host()}, require_https=request.is_secure())
-    return address if ours and address.startswith("/") else resolve_url(settings.LOGIN_REDIRECT_URL)

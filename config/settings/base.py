@@ -202,5 +202,8 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
-    "loggers": {"httpx": {"level": "WARNING"}, "httpcore": {"level": "WARNING"}, "django.request": {"level": "ERROR"}},
+    "loggers": {
+        **{name: {"level": "WARNING"} for name in ("httpx", "httpcore", "fido2")},
+        "django.request": {"level": "ERROR"},
+    },
 }

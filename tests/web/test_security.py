@@ -1,0 +1,147 @@
+"""Passkeys and codes on the page of one's account, confirming that it is oneself, and the second step at the door."""
+
+import json
+import re
+
+import pytest
+from django.test import Client
+
+from access.selectors.confirmation import means_of
+from tests.services.access.test_confirm import T
+from tests.services.access.test_second_step import app_code
+from tests.support import factories
+from tests.support.passkeys import Device
+
+SECURITY = "/account/security/"
+
+
+@pytest.fixture
+def mara(acme):
+    return factories.person(acme, groups=["finance"], name="Mara Lind")
+
+
+def confirm(client, person, **more):
+    return client.post("/account/confirm/", {"password": person.password, "next": SECURITY, **more})
+
+
+def add_passkey(client, device, name="Laptop"):
+    options = client.post("/account/security/options/").json()
+    return client.post(SECURITY, {"verb": "add", "name": name, "response": device.make(options)})
+
+
+def text_of(answer):
+    return answer.content.decode()
+
+
+@pytest.mark.parametrize("path", [SECURITY, "/account/confirm/"])
+def test_the_pages_need_somebody(client, db, path):
+    assert client.get(path)["Location"].startswith("/sign-in/?next=")
+
+
+def test_nothing_is_changed_before_it_was_confirmed_and_the_page_says_how(mara, signed_in):
+    client = signed_in(mara)
+    page = text_of(client.get(SECURITY))
+    assert 'href="/account/confirm/?next=/account/security/"' in page
+    assert "Add a passkey" not in page
+    refused = client.post(SECURITY, {"verb": "app-begin"})
+    assert refused.status_code == 403
+    assert "needs that you confirm it is you" in text_of(refused)
+    assert client.post("/account/security/options/").json()["code"] == "FRESH_REQUIRED"
+
+
+def test_a_confirmation_leads_back_and_nowhere_else(mara, signed_in):
+    client = signed_in(mara)
+    assert confirm(client, mara, next="/proposals/")["Location"] == "/proposals/"
+    assert confirm(client, mara, next="https://evil.example/")["Location"] == SECURITY
+    assert "You confirmed it already" in text_of(client.get("/account/confirm/"))
+
+
+def test_a_wrong_password_is_told_and_the_way_back_is_kept(mara, signed_in):
+    answer = confirm(signed_in(mara), mara, password="wrong", next="/runs/")
+    assert answer.status_code == 422
+    assert "The password is wrong." in text_of(answer)
+    assert 'name="next" value="/runs/"' in text_of(answer)
+
+
+def test_a_passkey_is_added_renamed_used_and_removed_on_the_page(mara, signed_in):
+    client = signed_in(mara)
+    confirm(client, mara)
+    device = Device()
+    assert add_passkey(client, device)["Location"] == SECURITY
+    [key] = means_of(mara.user_id).passkeys
+    page = text_of(client.get(SECURITY))
+    assert key.fingerprint in page
+    client.post(SECURITY, {"verb": "rename", "passkey": str(key.id), "name": "Phone"})
+    assert "Phone" in text_of(client.get(SECURITY))
+    options = client.post("/account/confirm/options/").json()
+    assert options["publicKey"]["userVerification"] == "required"
+    answer = client.post("/account/confirm/", {"response": device.sign(options), "next": "/runs/"})
+    assert answer["Location"] == "/runs/"
+    client.post(SECURITY, {"verb": "remove", "passkey": str(key.id)})
+    assert "None yet." in text_of(client.get(SECURITY))
+
+
+def test_a_passkey_that_does_not_fit_is_told_in_words(mara, signed_in):
+    client = signed_in(mara)
+    confirm(client, mara)
+    answer = client.post(SECURITY, {"verb": "add", "name": "x", "response": "{}"})
+    assert answer.status_code == 422
+    assert "does not fit what was asked" in text_of(answer)
+    assert client.post(SECURITY, {"verb": "fly"}).status_code == 422
+
+
+def test_the_apps_secret_and_the_recovery_codes_are_shown_once(mara, signed_in, stand_at):
+    stand_at(T)
+    client = signed_in(mara)
+    confirm(client, mara)
+    begun = text_of(client.post(SECURITY, {"verb": "app-begin"}))
+    assert "<svg" in begun
+    assert "style=" not in begun, "the Content Security Policy takes none"
+    secret = re.search(r"By hand: <code>([A-Z2-7 ]+)</code>", begun)[1]
+    wrong = client.post(SECURITY, {"verb": "app-finish", "code": "000000"})
+    assert wrong.status_code == 422
+    assert 'value="app-finish"' in text_of(wrong), "the field is there for the next code"
+    done = text_of(client.post(SECURITY, {"verb": "app-finish", "code": app_code(mara)}))
+    codes = re.findall(r"[2-9a-z]{4}(?:-[2-9a-z]{4}){3}", done)
+    assert len(set(codes)) == 10
+    after = text_of(client.get(SECURITY))
+    assert secret not in after
+    assert not any(code in after for code in codes)
+
+
+def test_the_second_step_stands_between_the_password_and_the_session(mara, signed_in, stand_at):
+    stand_at(T)
+    client = signed_in(mara)
+    confirm(client, mara)
+    device = Device()
+    add_passkey(client, device)
+    client.post(SECURITY, {"verb": "step", "on": "yes"})
+    assert "a passkey or a code is asked for" in text_of(client.get(SECURITY))
+
+    door = Client()
+    form = {"username": mara.email, "password": mara.password, "next": "/runs/", "kept": "typed before"}
+    assert door.post("/sign-in/", form)["Location"] == "/sign-in/second/"
+    assert door.get("/runs/").status_code == 302, "nobody is signed in yet"
+    wrong = door.post("/sign-in/second/", {"code": "000000"})
+    assert wrong.status_code == 422
+    assert "This code is not right" in text_of(wrong)
+    options = door.post("/sign-in/second/options/").json()
+    answer = door.post("/sign-in/second/", {"response": device.sign(options)})
+    assert answer["Location"] == "/runs/"
+    assert door.get("/runs/").status_code == 200
+    assert door.session["kept_text"] == {"/runs/": "typed before"}
+    assert Client().post("/sign-in/second/options/").status_code == 401
+    assert Client().get("/sign-in/second/")["Location"] == "/sign-in/"
+
+
+def test_an_answer_to_the_door_does_not_confirm_and_the_other_way_round(mara, signed_in):
+    client = signed_in(mara)
+    confirm(client, mara)
+    device = Device()
+    add_passkey(client, device)
+    response = device.sign(client.post("/account/confirm/options/").json())
+    client.post(SECURITY, {"verb": "step", "on": "yes"})
+    door = Client()
+    door.post("/sign-in/", {"username": mara.email, "password": mara.password})
+    assert door.post("/sign-in/second/", {"response": response}).status_code == 409
+    assert json.loads(response)["type"] == "public-key"

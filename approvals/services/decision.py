@@ -19,6 +19,7 @@ from approvals.models import Claim, Decision, Permit, Proposal
 from approvals.selectors.bound import Bound, read_bound
 from approvals.selectors.catalogue import still_admitted
 from approvals.selectors.deciders import counted_votes, requires_of
+from approvals.selectors.places import OWN, check_place_free, giver_for
 from approvals.services.click import (
     already,
     check_open,
@@ -27,7 +28,6 @@ from approvals.services.click import (
     clock_text,
     locked_for,
 )
-from approvals.services.places import OWN, check_place_free, giver_for
 from approvals.services.published import proposal_judge_published, stricter_today
 from approvals.store import rounds
 from approvals.store.epochs import CurrentEpoch

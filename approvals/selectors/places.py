@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from access.core.delegation import Giver
 from approvals.models import Decision, Proposal
 from approvals.selectors.deciders import best_of, capacities_of
-from approvals.services.click import already, clock_text
 from audit.core.actor import Actor
-from audit.core.refusal import Forbidden
+from audit.core.refusal import Conflict, Forbidden
 
 OWN = "self"
 
@@ -45,4 +44,10 @@ def check_place_free(actor: Actor, giver: Giver | None, votes: Sequence[Decision
         return
     word = "approved" if before.verdict == "approve" else "rejected"
     whose = f"{giver.name} has" if giver else "You have"
-    raise already(f"{before.by} {word} this at {clock_text(before.at)}. {whose} one vote, and it was given.", before)
+    raise Conflict(
+        f"{before.by} {word} this at {before.at:%H:%M:%S} UTC. {whose} one vote, and it was given.",
+        code="ALREADY_DECIDED",
+        detail={
+            "by": before.by, "at": before.at.isoformat(), "verdict": before.verdict, "reason": before.reason,
+        },
+    )  # fmt: skip

@@ -12,6 +12,7 @@ from audit.core.refusal import Conflict, Forbidden, Invalid, NotFound
 from audit.selectors.entries import EntryFilters, entries_page
 from tests.core.approvals.documents import read_document, refund_document
 from tests.support import factories
+from tests.support.approvals import edit_as_owner
 
 NOTHING = Seen(in_force=0, waiting=0)
 IN_FORCE = Seen(in_force=1, waiting=0)
@@ -214,3 +215,26 @@ def test_the_stored_text_of_a_candidate_is_changed_by_nobody(acme):
     candidate = store(acme, OTHER)
     with pytest.raises(Error, match="never changes"), transaction.atomic():
         ToolCandidate.objects.filter(pk=candidate.id).update(document={})
+
+
+def test_a_candidate_edited_in_the_database_is_not_admitted(acme_committed, owner_sql):
+    candidate = store(acme_committed, OTHER)
+    edit_as_owner(
+        owner_sql,
+        "approvals_toolcandidate",
+        "document = jsonb_set(document, '{title}', '\"Another\"')",
+        f"id = '{candidate.id}'",
+    )
+    with pytest.raises(Conflict) as caught:
+        admit(acme_committed, candidate)
+    assert caught.value.code == "CONTRACT_ALTERED"
+    assert in_force(acme_committed) == 1
+
+
+def test_of_two_admissions_at_the_same_moment_one_holds_and_one_is_told(acme_committed, race):
+    candidates = [store(acme_committed, {"/description": f"Text {number}."}) for number in range(2)]
+    ended = race(lambda number: admit(acme_committed, candidates[number]), 2)
+    told = [one for one in ended if isinstance(one, Conflict)]
+    assert [one.code for one in told] == ["CONTRACT_CHANGED"]
+    assert [one.number for one in ended if one not in told] == [2]
+    assert in_force(acme_committed) == 2

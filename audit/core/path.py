@@ -150,7 +150,7 @@ def _missing(steps: Sequence[Step]) -> list[str]:
                 "API, or before showing was recorded."
             )
     actions = {step.entry.action for step in steps}
-    if "call.submitted" not in actions:
+    if not actions & {"call.submitted", "proposal.edited"}:
         found.append("No entry says who asked for this call.")
     if "call.started" in actions and not actions & {"permit.redeemed", "call.allowed"}:
         found.append("It was started, and no entry says what allowed it.")
@@ -189,6 +189,19 @@ def _asked(entry: Entry, acting_for: str) -> _Told:
     text = f"{entry.tool}{version} by {entry.actor_name}{acting}"
     said = "The same request; it was recognised and nothing new was made." if entry.verdict == "duplicate" else ""
     return "asked", "still" if said else "work", title, text, said, _some(notes)
+
+
+def _edited(entry: Entry) -> _Told:
+    """What began a revision: a person changed another call, and this one took its place."""
+    changed = entry.detail.get("changed")
+    paths = ", ".join(str(path) for path in changed) if isinstance(changed, list) else ""
+    text = f"{entry.tool} by {entry.actor_name}, in the place of call {_text(entry, 'of_call')}"
+    notes = _some([f"revision {entry.detail.get('revision')}", f"changed {paths}" if paths else ""])
+    return "asked", "work", "Edited", text, _text(entry, "reason"), notes
+
+
+def _spoken(tone: str, title: str) -> Callable[[Entry], _Told]:
+    return lambda entry: ("other", tone, title, _by(entry), _text(entry, "text"), [])
 
 
 def _allowed(entry: Entry) -> _Told:
@@ -270,6 +283,10 @@ _TELLERS: dict[str, Callable[[Entry], _Told]] = {
     "call.reconciled": _ended("good", "Settled"),
     "call.refused": _ended("bad", "Refused"),
     "call.withdrawn": _ended("still", "Taken back"),
+    "proposal.edited": _edited,
+    "proposal.question_asked": _spoken("wait", "The agent was asked"),
+    "proposal.question_answered": _spoken("still", "The agent answered"),
+    "call.revised": _beside("still", "The run goes on with this revision"),
     "proposal.held": _held,
     "proposal.asked_again": _again,
     "proposal.shown": _shown,

@@ -153,3 +153,16 @@ def test_the_same_request_again_is_no_second_asking():
 def test_no_entry_breaks_the_telling(action, verdict, detail):
     path = path_of([entry(action, 0, verdict, detail=detail)], {})
     assert path.steps[0].title
+
+
+def test_a_revision_begins_with_the_edit_and_misses_nobody_who_asked_for_it():
+    told = {"of_call": "refund", "revision": 2, "changed": ["/amount"], "reason": "The cable was kept."}
+    edited = entry("proposal.edited", detail=told)
+    asked = entry("proposal.question_asked", detail={"text": "Is this the second lamp?"})
+    found = path_of([edited, asked], {})
+    assert [(step.stage, step.title, step.said) for step in found.steps] == [
+        ("asked", "Edited", "The cable was kept."), ("other", "The agent was asked", "Is this the second lamp?"),
+    ]  # fmt: skip
+    assert found.steps[0].notes == ("revision 2", "changed /amount")
+    assert "in the place of call refund" in found.steps[0].text
+    assert found.missing == ()

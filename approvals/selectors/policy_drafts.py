@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from access.selectors.actors import decider_facts
 from approvals.models import PolicyDraft
 from audit.core.actor import Actor
 from audit.core.readers import may_read
@@ -47,6 +48,12 @@ def require_policy_reader(actor: Actor) -> None:
             code="ROLE_MISSING",
             missing=["auditor"],
         )
+
+
+def is_admin_now(tenant_id: UUID | str, user_id: str) -> bool:
+    """True if this person is an active admin of the organisation at this moment (A5)."""
+    facts = decider_facts(tenant_id=tenant_id, user_id=user_id) if user_id else None
+    return facts is not None and facts.active and "admin" in facts.roles
 
 
 def drafts_open(tenant_id: UUID | str) -> list[DraftRow]:

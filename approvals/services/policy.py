@@ -1,24 +1,23 @@
 """Publishing a policy: an immutable version, in force from the next judgement on (A8, S8, S72)."""
 
-import difflib
 from uuid import UUID, uuid4
 
 from access.core.rights import require_admin
-from access.selectors.actors import decider_facts
 from approvals.core.contract_types import Finding
+from approvals.core.policy_texts import difference
 from approvals.core.policy_trial import CaseResult
+from approvals.core.reasons import reason_of
 from approvals.models import PolicyDraft, PolicyHead, PolicyVersion
 from approvals.selectors.policies import PolicyRow, policy_version
+from approvals.selectors.policy_drafts import is_admin_now
 from approvals.selectors.policy_look import BLOCKING, findings_in, parse_source, placed, tests_in
 from approvals.signals import announce_policy
+from approvals.store.heads import head_locked
 from approvals.store.reach import reach_begin
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, Forbidden, Invalid
 from audit.services.record import audit_record, audit_refusals
 from audit.store import clock
-
-LONGEST_DIFF = 400  # lines
-LONGEST_REASON = 500
 
 
 def policy_publish(
@@ -37,15 +36,15 @@ def policy_publish(
     this version; `taken_from` the older version whose text it is.
     Raises Forbidden (ROLE_MISSING; SECOND_ADMIN_NEEDED where the tenant wants another admin to have asked for exactly
     this text); Invalid (POLICY_INVALID with `detail.findings`, among them groups that are not there or hold too few
-    reviewers for the quorum, S8; TESTS_FAILED with `detail.tests`; REASON_TOO_LONG); Conflict (POLICY_CHANGED): another
-    version is active than the one it was based on; `detail` has its `number`, `by`, `at` and a `diff` from the base to
-    it.
+    reviewers for the quorum, S8; TESTS_FAILED with `detail.tests`; what `reason_of` raises); Conflict
+    (POLICY_CHANGED): another version is active than the one it was based on; `detail` has its `number`, `by`, `at` and
+    a `diff` from the base to it.
     """
     with audit_refusals(actor=actor, action="policy.published", object_type="policy", object_id=actor.tenant_id):
         require_admin(actor)
-        reason = reason_of(reason)
+        reason = reason_of(reason, required=False)
         policy = parse_source(source)
-        head = head_locked(actor)
+        head = head_locked(actor.tenant_id)
         active = policy_version(actor.tenant_id, head.active_number)
         if active is not None and based_on is None and active.source == source:
             return active
@@ -112,39 +111,13 @@ def policy_test(*, actor: Actor, source: str) -> tuple[CaseResult, ...]:
     return tests_in(actor.tenant_id, parse_source(source))
 
 
-def head_locked(actor: Actor) -> PolicyHead:
-    """The tenant's head, locked: whoever comes second waits here and then reads the number that the first one left."""
-    PolicyHead.objects.bulk_create([PolicyHead(tenant_id=actor.tenant_id, active_number=0)], ignore_conflicts=True)
-    return PolicyHead.objects.select_for_update().get(tenant_id=actor.tenant_id)
-
-
-def reason_of(text: str) -> str:
-    """A reason as it is kept. Raises Invalid (REASON_TOO_LONG)."""
-    reason = " ".join(text.replace("\0", "").split())
-    if len(reason) > LONGEST_REASON:
-        raise Invalid(f"Give the reason in at most {LONGEST_REASON} characters.", code="REASON_TOO_LONG")
-    return reason
-
-
-def is_admin_now(actor: Actor, user_id: str) -> bool:
-    """True if this person is an active admin of the actor's organisation at this moment (A5)."""
-    facts = decider_facts(tenant_id=actor.tenant_id, user_id=user_id) if user_id else None
-    return facts is not None and facts.active and "admin" in facts.roles
-
-
-def difference(before: str, after: str, name: str, other: str) -> list[str]:
-    """The lines that differ, at most LONGEST_DIFF of them."""
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), name, other, lineterm="")
-    return list(lines)[:LONGEST_DIFF]
-
-
 def _asked(actor: Actor, head: PolicyHead, source: str) -> PolicyDraft:
     """The draft by which another admin, who is one still, asks for exactly this text on today's version."""
     drafts = PolicyDraft.objects.select_for_update().filter(
         tenant_id=actor.tenant_id, status="open", based_on=head.active_number, source=source
     )
     for draft in drafts.exclude(asked_by_id__in=("", actor.id)).order_by("asked_at"):
-        if is_admin_now(actor, draft.asked_by_id):
+        if is_admin_now(actor.tenant_id, draft.asked_by_id):
             return draft
     raise Forbidden(
         "In this organisation a second admin publishes what the first one asks for. Save the text as a draft and ask; "

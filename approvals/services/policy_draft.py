@@ -12,15 +12,17 @@ from uuid import UUID
 from django.db import transaction
 
 from access.core.rights import require_admin
-from approvals.core.policy_document import MAX_BYTES
 from approvals.core.policy_edit import EditError, item_add, item_remove
+from approvals.core.policy_texts import difference, draft_text
+from approvals.core.reasons import reason_of
 from approvals.models import PolicyDraft
 from approvals.selectors.policies import PolicyRow, policy_head, policy_in_force, policy_version
-from approvals.selectors.policy_drafts import LIMIT, DraftRow, draft_of, draft_row
-from approvals.services.policy import difference, head_locked, is_admin_now, policy_publish, reason_of
+from approvals.selectors.policy_drafts import LIMIT, DraftRow, draft_of, draft_row, is_admin_now
+from approvals.services.policy import policy_publish
+from approvals.store.heads import head_locked
 from audit.core.actor import Actor
 from audit.core.canonical import sha256_hex
-from audit.core.refusal import Conflict, Invalid, NotFound, TooLarge
+from audit.core.refusal import Conflict, Invalid, NotFound
 from audit.services.record import audit_record, audit_refusals
 from audit.store import clock
 
@@ -149,7 +151,7 @@ def policy_draft_discard(*, actor: Actor, draft_id: UUID, revision: int) -> Draf
 
 
 def policy_draft_ask(*, actor: Actor, draft_id: UUID, revision: int, reason: str) -> DraftRow:
-    """Ask another admin to publish this very text. Raises like `policy_draft_save`, and Invalid (REASON_MISSING)."""
+    """Ask another admin to publish this very text. Raises like `policy_draft_save`, and Invalid (REASON_REQUIRED)."""
     with audit_refusals(actor=actor, action="policy.draft_asked", object_type="policy_draft", object_id=draft_id):
         require_admin(actor)
         reason = _required(reason)
@@ -164,7 +166,7 @@ def policy_draft_ask(*, actor: Actor, draft_id: UUID, revision: int, reason: str
 def policy_draft_publish(*, actor: Actor, draft_id: UUID, revision: int, reason: str) -> PolicyRow:
     """Publish what a draft says, as it was at `revision`.
 
-    Raises like `policy_publish` and `policy_draft_save`, and Invalid (REASON_MISSING).
+    Raises like `policy_publish` and `policy_draft_save`, and Invalid (REASON_REQUIRED).
     """
     require_admin(actor)
     reason = _required(reason)
@@ -185,7 +187,7 @@ def policy_roll_back(*, actor: Actor, number: int, based_on: int, reason: str) -
     """Publish the text of an older version again, as a new version. Where a second admin is needed, the draft by which
     they are asked instead.
 
-    Raises NotFound for a version that is not there, Invalid (REASON_MISSING, ALREADY_IN_FORCE), and like
+    Raises NotFound for a version that is not there, Invalid (REASON_REQUIRED, ALREADY_IN_FORCE), and like
     `policy_publish`.
     """
     require_admin(actor)
@@ -217,13 +219,13 @@ def policy_second_admin_set(*, actor: Actor, needed: bool) -> bool:
     """
     with audit_refusals(actor=actor, action="policy.second_admin_set", object_type="policy", object_id=actor.tenant_id):
         require_admin(actor)
-        head = head_locked(actor)
+        head = head_locked(actor.tenant_id)
         ends = False
         if needed:
             head.second_admin, head.second_admin_end_by, head.second_admin_end_by_id = True, "", ""
         elif head.second_admin:
             other = head.second_admin_end_by_id
-            ends = other not in ("", actor.id) and is_admin_now(actor, other)
+            ends = other not in ("", actor.id) and is_admin_now(actor.tenant_id, other)
             head.second_admin = not ends
             head.second_admin_end_by = "" if ends else actor.name
             head.second_admin_end_by_id = "" if ends else actor.id
@@ -236,21 +238,6 @@ def policy_second_admin_set(*, actor: Actor, needed: bool) -> bool:
             detail={"wanted": needed, "needed": head.second_admin, "asked_by": head.second_admin_end_by},
         )
     return head.second_admin
-
-
-def draft_text(source: str) -> str:
-    """A text as it is kept: with plain line ends, as a file has them, so that file and browser give the same version.
-
-    Raises TooLarge over 1 MiB and Invalid (TEXT_INVALID) for what the database cannot keep.
-    """
-    text = source.replace("\r\n", "\n").replace("\r", "\n")
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise Invalid(f"Line {line} holds the character NUL. Remove it; nothing was saved.", code="TEXT_INVALID")
-    size = len(text.encode("utf-8", "surrogatepass"))
-    if size > MAX_BYTES:
-        raise TooLarge(f"The policy has {size:,} bytes; at most {MAX_BYTES:,}. Shorten it; nothing was saved.")
-    return text
 
 
 def _locked(actor: Actor, draft_id: UUID) -> PolicyDraft:
@@ -290,10 +277,10 @@ def _not_asked(row: PolicyDraft) -> None:
 
 
 def _required(reason: str) -> str:
-    reason = reason_of(reason)
-    if not reason:
-        raise Invalid("Say why: the log and the history keep it.", code="REASON_MISSING", missing=["reason"])
-    return reason
+    said = reason_of(reason, required=False)
+    if not said:
+        raise Invalid("Say why: the log and the history keep it.", code="REASON_REQUIRED", missing=["reason"])
+    return said
 
 
 def _name(text: str) -> str:

@@ -10,10 +10,11 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError
 from django.core.management.base import CommandParser
 
+from approvals.core.policy_texts import difference
 from approvals.management.people import add_as, add_tenant, person, tenant
 from approvals.management.replaying import replay_file, replay_lines
 from approvals.selectors.policies import PolicyRow, policy_in_force, policy_version
-from approvals.services.policy import difference, policy_check, policy_publish, policy_test
+from approvals.services.policy import policy_check, policy_publish, policy_test
 from approvals.services.policy_draft import policy_draft_ask, policy_draft_create, policy_roll_back
 from audit.core.refusal import Refusal
 

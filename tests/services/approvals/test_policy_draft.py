@@ -163,7 +163,7 @@ def test_a_draft_that_was_written_on_while_it_was_published_stays_open_with_its_
 def test_publishing_needs_a_reason(acme):
     with pytest.raises(Invalid) as caught:
         publish(acme, draft(acme, ALLOWING), reason="  ")
-    assert caught.value.code == "REASON_MISSING"
+    assert caught.value.code == "REASON_REQUIRED"
 
 
 def test_a_discarded_draft_can_be_read_and_nothing_else(acme):

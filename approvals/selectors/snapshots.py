@@ -1,4 +1,4 @@
-"""The target's states that proposals kept: what was approved on, for whoever looks at a past call."""
+"""The target's states that proposals kept: what a worker read last of each, for whoever looks at a past call."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -18,9 +18,12 @@ def states_of(
     was written is left out."""
     rows = Proposal.objects.filter(tenant_id=tenant_id, pk__in=list(proposal_ids))
     found = {}
-    for id_, snapshot, at in rows.values_list("id", "snapshot", "snapshot_at"):
+    columns = ("id", "snapshot", "snapshot_at", "observed", "observed_at")
+    for id_, snapshot, at, observed, observed_at in rows.values_list(*columns):
+        # Read anew by a worker since somebody looked at the proposal.
+        data, read_at = (snapshot, at) if observed is None else (observed, observed_at)
         try:
-            found[id_] = (parse_snapshot(bytes(snapshot)), at)
+            found[id_] = (parse_snapshot(bytes(data)), read_at)
         except Conflict:
             continue
     return found

@@ -36,6 +36,7 @@ class PastCall:
     contract_version: int
     key: str
     reason: str
+    proposal_id: UUID | None
     state: dict[str, Any] | None
     state_at: datetime | None
 
@@ -88,6 +89,7 @@ def _one(call: Call, run: Run, observed: dict[str, Any] | None, kept: Any) -> Pa
         contract_version=call.contract_version,
         key=call.key,
         reason=call.reason,
+        proposal_id=call.proposal_id,
         state=state or None,
         state_at=at,
     )

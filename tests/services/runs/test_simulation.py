@@ -225,3 +225,19 @@ def test_a_person_who_is_no_longer_acted_for_is_named(acme):
         actor=acme.tenant.admin.actor, agent_id=UUID(acme.agent.id), user_id=acme.customer_care.user_id
     )
     assert refused_at(walk(acme)) == ("token", "PRINCIPAL_REFUSED")
+
+
+def test_a_past_call_is_walked_on_the_state_that_a_worker_read_last(acme):
+    from approvals.services.proposal import proposal_observe
+    from audit.store import clock
+    from runs.models import Call
+    from runs.selectors.past_calls import past_call
+
+    run = run_open(actor=acme.actor, title="Refund")
+    call_submit(actor=acme.actor, run_id=run.id, call_id="call-1", tool="refund_order", arguments=GIVEN)
+    held = acme.hold(run_id=run.id, call_id="call-1")
+    Call.objects.filter(run_id=run.id).update(proposal_id=held.id)
+    admin = acme.tenant.admin.actor
+    assert past_call(admin, run.id, "call-1").state["left"] == STATE["left"]
+    proposal_observe(proposal_id=held.id, state=STATE | {"left": 9_000}, read_at=clock.now())
+    assert past_call(admin, run.id, "call-1").state["left"] == 9_000

@@ -16,7 +16,7 @@ def test_a_draft_is_replayed_by_a_worker_and_the_panel_follows_by_itself_on_a_ph
     expect(page.get_by_role("status").filter(has_text="Saved.")).to_be_visible()
     page.get_by_role("button", name="Replay the saved text").click()
     panel = page.locator("#replay-panel")
-    expect(panel).to_contain_text("calls would be judged as today. Compared with version", timeout=60_000)
+    expect(panel).to_contain_text("would be judged as today. Compared with version", timeout=60_000)
     expect(panel.locator("progress")).to_have_count(0, timeout=60_000)
     row = panel.locator("tbody tr", has_text="ask").filter(has_text="deny")
     expect(row).to_contain_text("A$12.70")

@@ -77,3 +77,9 @@ def check_fresh(actor: Actor, what: str) -> None:
             code="FRESH_REQUIRED",
             missing=["confirmation"],
         )
+
+
+def is_passkey_of(user_id: str | UUID, credential_id: bytes, public_key: bytes) -> bool:
+    """Whether this person has this passkey now: not removed, and with exactly this key."""
+    row = Passkey.objects.filter(user_id=user_id, credential_id=credential_id, removed_at=None).first()
+    return row is not None and bytes(row.public_key) == public_key

@@ -1,5 +1,6 @@
 """Passkeys of a person: added, renamed, removed by their owner, who has just confirmed that it is they (A9)."""
 
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -113,3 +114,54 @@ def _room(count: int) -> None:
 def _owner(actor: Actor) -> None:
     if actor.kind != "person" or actor.via != "session":
         raise Forbidden("Only a signed-in person has passkeys.", code="ROLE_MISSING")
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """What a passkey of the actor signed, in the bytes that verify it later, and for whom."""
+
+    rp_id: str
+    origin: str
+    credential_id: bytes
+    public_key: bytes
+    authenticator_data: bytes
+    client_data: bytes
+    signature: bytes
+    fingerprint: str
+
+
+def passkey_ask(*, actor: Actor, challenge: bytes) -> dict[str, Any]:
+    """What the browser asks a passkey of the actor about a challenge of the caller's own.
+
+    Raises Forbidden (ROLE_MISSING), Conflict (PASSKEYS_UNAVAILABLE, PASSKEY_NONE).
+    """
+    _owner(actor)
+    known = challenges.known_ids(actor.id)
+    if not known:
+        raise Conflict(
+            "This has to be signed by a passkey, and you have none here. Add one under Your account, Passkeys and "
+            "codes; what you typed is kept.",
+            code="PASSKEY_NONE",
+        )
+    return challenges.request_options(challenge, known)
+
+
+def passkey_verify(*, actor: Actor, response: str, challenge: bytes) -> Signed:
+    """The signature in a browser's answer, verified against the actor's own passkeys. In the caller's transaction.
+
+    Raises Forbidden, Invalid (PASSKEY_REFUSED, PASSKEY_UNKNOWN, PASSKEY_COPIED), Conflict (PASSKEYS_UNAVAILABLE).
+    """
+    _owner(actor)
+    given = challenges.read_assertion(response)
+    key = challenges.verify_by(actor.id, given, challenge)
+    wanted = challenges.usable_party()
+    return Signed(
+        rp_id=wanted.id,
+        origin=wanted.origin,
+        credential_id=given.credential_id,
+        public_key=bytes(key.public_key),
+        authenticator_data=given.authenticator_data,
+        client_data=given.client_data,
+        signature=given.signature,
+        fingerprint=fingerprint(bytes(key.public_key)),
+    )

@@ -23,9 +23,6 @@ from audit.core.visible import visible
 POLICY_SCHEMA: dict[str, Any] = load("policy")
 """The published JSON Schema of the document."""
 
-AUTHENTICATION_BUILT = ("session",)
-"""What a decision is checked for today. A rule that asks for more is refused when it is saved."""
-
 MAX_FINDINGS = 200
 MAX_GROUPS = 20
 """Groups that one call may be asked of: lists of what waits keep them in an index."""
@@ -167,10 +164,6 @@ def _terms_findings(rule: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """(path below the rule, code, message) of what stands against the terms of a rule and of its tiers."""
     parts = [("", rule), *((f"/tiers/{at}", tier) for at, tier in enumerate(rule.get("tiers", [])))]
     for below, part in parts:
-        asked = part.get("authentication", "session")
-        if asked not in AUTHENTICATION_BUILT:
-            message = f"authentication: {asked} cannot be asked for yet; calls would be decided with less. Use session."
-            yield f"{below}/authentication", "AUTHENTICATION_UNAVAILABLE", message
         for at, text in enumerate(part.get("reasons", [])):
             if any(piece.kind == "escape" for piece in visible(text)):
                 message = "This reason holds characters that people cannot see. Type it again."

@@ -11,6 +11,7 @@ from approvals.core.policy import Approver
 from approvals.core.terms import NO_TERMS, Terms, terms_from
 from approvals.models import Decision, Proposal
 from approvals.selectors.revisions import editors_of
+from approvals.selectors.signed import signature_holds
 from audit.core.actor import Actor
 
 
@@ -94,7 +95,8 @@ def counted_votes(proposal: Proposal, decisions: Sequence[Decision]) -> tuple[li
     """The votes of `decisions` that count now, and the names of those whose approval does not any more.
 
     A vote counts with the groups its giver is in today. One in another's place counts with the groups of whoever gave
-    the place, unless that was called back. A rejection always counts: losing a right undoes no refusal.
+    the place, unless that was called back. Where the terms ask for a signature, only a signed one counts. A rejection
+    always counts: losing a right undoes no refusal.
     """
     counted: list[Vote] = []
     uncounted: list[str] = []
@@ -124,6 +126,8 @@ def _approval(decision: Decision, facts: DeciderFacts | None, asked: Asked, prop
         if giver is None:
             return None
     if not may_decide(decider=_decider(facts, proposal), asked=asked, giver=giver).ok:
+        return None
+    if terms_of(proposal).authentication == "signed" and not signature_holds(decision, proposal):
         return None
     groups = facts.groups if giver is None else giver.groups
     return Vote(str(decision.reviewer_id), "approve", groups, giver.id if giver else "")

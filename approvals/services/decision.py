@@ -29,6 +29,7 @@ from approvals.services.click import (
     locked_for,
 )
 from approvals.services.published import proposal_judge_published, stricter_today
+from approvals.services.signing import Answer, Judged, signing_judge
 from approvals.store import rounds
 from approvals.store.epochs import CurrentEpoch
 from approvals.store.rows import change, lock_permit, resolve, votes_of
@@ -63,20 +64,24 @@ def decision_record(
     round: int | None = None,
     read_to_end: bool | None = None,
     in_place_of: str = "",
+    signed: Answer | None = None,
 ) -> DecisionRow:
     """Record the actor's verdict on the exact call with this digest; the one that completes the quorum grants.
 
     `digest` is the one that the page showed (A2), `round` the one it stood in (None where the caller has seen none).
     `read_to_end` is what the person said of long texts (S13), None where they were not asked; it goes into the log.
     `in_place_of` is "self", or the id of the giver of a delegation whose one vote this is; "" takes the actor's own
-    right where there is one, else the first delegation that gives one.
+    right where there is one, else the first delegation that gives one. `signed` is a passkey's answer, where the terms
+    ask an approval for one (services/signing.py); rejecting needs none.
     Decision, permit, resolution, audit entry and the proposal's new status are one transaction. The same verdict of
     the same person again is a normal answer (`repeated`).
 
-    Raises Forbidden PERSON_REQUIRED, SELF_APPROVAL, ROLE_MISSING, GROUP_MISSING (`missing` names the groups), INACTIVE;
+    Raises Forbidden PERSON_REQUIRED, SELF_APPROVAL, ROLE_MISSING, GROUP_MISSING (`missing` names the groups), INACTIVE,
+    FRESH_REQUIRED, SIGNATURE_REQUIRED;
     NotFound for an unknown or foreign id; Conflict PROPOSAL_ALTERED, ALREADY_DECIDED (`detail.by`, `detail.at`),
-    EXPIRED, CLOSED, ROUND_CHANGED, DIGEST_CHANGED, CONTRACT_CHANGED; Invalid VERDICT_UNKNOWN, REASON_REQUIRED,
-    REASON_TOO_LONG, REASON_INVALID. Each is in the audit log as refused.
+    EXPIRED, CLOSED, ROUND_CHANGED, DIGEST_CHANGED, CONTRACT_CHANGED, SIGNATURE_GONE; Invalid VERDICT_UNKNOWN,
+    REASON_REQUIRED, REASON_TOO_LONG, REASON_INVALID, PASSKEY_REFUSED, PASSKEY_UNKNOWN, PASSKEY_COPIED.
+    Each is in the audit log as refused.
     """
     click = partial(
         _decide,
@@ -87,6 +92,7 @@ def decision_record(
         reason=reason,
         read_to_end=read_to_end,
         in_place_of=in_place_of,
+        signed=signed,
     )
     try:
         return click(round=round)
@@ -121,6 +127,7 @@ def _decide(
     round: int | None,
     read_to_end: bool | None,
     in_place_of: str,
+    signed: Answer | None,
 ) -> DecisionRow:
     """One attempt, in a transaction of its own. Raises `_PolicyMovedOn` where the call has to be judged first."""
     asked: dict[str, object] = {"verdict": str(verdict)[:20]}
@@ -153,7 +160,11 @@ def _decide(
             )
         if verdict == "approve" and stricter_today(proposal=proposal, requirement=bound.requirement) is not None:
             raise _PolicyMovedOn(proposal.round)
-        return _record(actor, giver, proposal, bound, votes, verdict, said, now, read_to_end)
+        signature = None
+        if verdict == "approve":
+            terms = bound.requirement.terms
+            signature = signing_judge(actor=actor, proposal=proposal, terms=terms, answer=signed)
+        return _record(actor, giver, proposal, bound, votes, verdict, said, now, read_to_end, signature)
 
 
 def _record(
@@ -166,6 +177,7 @@ def _record(
     reason: str,
     now: datetime,
     read_to_end: bool | None,
+    signature: Judged | None,
 ) -> DecisionRow:
     decision = Decision(
         id=uuid4(),
@@ -184,6 +196,8 @@ def _record(
     try:
         with transaction.atomic():
             decision.save(force_insert=True)
+            if signature is not None:
+                signature.keep(decision)
     except IntegrityError:
         # The lock makes this impossible; the constraint stands for whoever gets past it.
         raise Conflict("You decided this already; one verdict a round.", code="ALREADY_DECIDED") from None
@@ -220,6 +234,7 @@ def _record(
             "sentence": rounds.logged_sentence(bound.contract, bound.facts, bound.state),
             "rule": proposal.rule_id, "policy": proposal.policy_number, "quorum": stand.words,
             **({} if read_to_end is None else {"read_to_end": read_to_end}),
+            **({} if verdict == "reject" else _authenticated(bound, signature)),
             **({"for": {"id": giver.id, "name": giver.name}} if giver else {}),
         },
         **rounds.audited(proposal),
@@ -232,6 +247,13 @@ def _record(
         message=_message(proposal, verdict, stand),
         repeated=False,
     )
+
+
+def _authenticated(bound: Bound, signature: Judged | None) -> dict[str, object]:
+    """How it was shown that it is they, for the log; nothing where an open session was enough."""
+    asked = bound.requirement.terms.authentication
+    key = {} if signature is None else {"signed_by": signature.by.fingerprint}
+    return {} if asked == "session" else {"authentication": asked, **key}
 
 
 def _message(proposal: Proposal, verdict: str, stand: Tally) -> str:

@@ -1,6 +1,7 @@
 from django.urls import path
 
 from approvals.web import (
+    authenticate,
     candidates,
     chosen,
     coverage,
@@ -22,6 +23,12 @@ urlpatterns = [
     path("inbox/views/<uuid:view_id>/", saved.view_change, name="view-change"),
     path("proposals/<uuid:proposal_id>/", views.proposal, name="proposal"),
     path("proposals/<uuid:proposal_id>/decide/", views.decide, name="proposal-decide"),
+    path("proposals/<uuid:proposal_id>/confirm/", authenticate.confirm_first, name="proposal-confirm"),
+    path("proposals/<uuid:proposal_id>/sign/", authenticate.sign, name="proposal-sign"),
+    path("proposals/<uuid:proposal_id>/signatures/", authenticate.signatures, name="proposal-signatures"),
+    path(
+        "proposals/<uuid:proposal_id>/signatures/<uuid:decision_id>/", authenticate.signature, name="proposal-signature"
+    ),
     path("proposals/<uuid:proposal_id>/revoke/", views.revoke, name="proposal-revoke"),
     path("proposals/<uuid:proposal_id>/ask/", handle.ask, name="proposal-ask"),
     path("proposals/<uuid:proposal_id>/edit/", handle.edit, name="proposal-edit"),

@@ -18,6 +18,7 @@ from approvals.services.decision import decision_record
 from approvals.services.permit import permit_revoke
 from approvals.services.proposal import proposal_refresh_ask
 from approvals.services.showing import proposal_show
+from approvals.web.authenticate import answer_in
 from approvals.web.narrow import Asked, asked_for, asked_for_text
 from approvals.web.shown import ProposalShown, proposal_shown
 from approvals.web.strips import listed
@@ -94,6 +95,7 @@ def decide(request: HttpRequest, proposal_id: UUID) -> HttpResponse:
             reason=reason,
             read_to_end=True if page.POST.get("read_to_end") == "yes" else None,
             in_place_of=page.POST.get("as", ""),
+            signed=answer_in(page.POST),
         )
     except NotFound:
         raise

@@ -37,6 +37,7 @@
     const sent = await fetch(address, { method: "POST", body, credentials: "same-origin" });
     const options = await sent.json().catch(() => ({}));
     if (!sent.ok) throw new Error(options.message || "The server did not answer. Nothing was recorded; try again.");
+    if (!options.publicKey) throw new Error("The server did not ask for a passkey; your session may have ended. Load the page again.");
     let credential;
     try {
       credential = await navigator.credentials[kind]({ publicKey: asked(options.publicKey) });

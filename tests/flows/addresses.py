@@ -35,6 +35,7 @@ class Ids:
     number: str = "7700077"  # of a version: an organisation counts its own
     replay_id: str = "3c5d8b17-0e9f-4a62-9b4d-7f6a1c2e5d80"  # nobody's, as it stands
     draft_id: str = "8a6c3f15-1d2e-4b7a-9f40-3c2b1a0d9e8f"  # nobody's, as it stands
+    decision_id: str = "6a1d8e35-4b9c-4f72-a0e6-2c7f5b3d9e81"  # nobody's, as it stands
     passkey_id: str = "9b6f2d41-3c7e-4a58-b1d0-5e8f7a2c6d93"  # nobody's, as it stands
     delegation_id: str = "4e7a1c93-2d5b-4f68-8a0e-9b3c6d1f7e25"  # nobody's, as it stands
     candidate_id: str = "1f4e7d90-6a2b-4c8d-b3e5-9a0c7d6e5f42"  # nobody's, as it stands
@@ -96,8 +97,8 @@ def of_user(verb: str) -> Ask:
 
 WITH_IDS: dict[str, list[Ask]] = {
     "account/security/": [
-        Ask("POST", lambda ids: {"verb": verb, "passkey": ids.passkey_id, "name": "Mine"}, who=PERSON)
-        for verb in ("rename", "remove")
+        Ask("POST", lambda ids: {"verb": "rename", "passkey": ids.passkey_id, "name": "Mine"}, who=PERSON),
+        Ask("POST", lambda ids: {"verb": "remove", "passkey": ids.passkey_id}, who=PERSON),
     ],
     "account/sessions/end/": [Ask("POST", lambda ids: {"session": ids.browser_session}, who=PERSON)],
     "account/delegations/": [
@@ -166,6 +167,10 @@ WITH_IDS: dict[str, list[Ask]] = {
     "proposals/<uuid:proposal_id>/decide/": [
         Ask("POST", lambda ids: {**VERDICT, "digest": ids.digest, "round": "1"}, who=PERSON)
     ],
+    "proposals/<uuid:proposal_id>/confirm/": [Ask("POST", lambda _: {"reason": "Typed."}, who=PERSON)],
+    "proposals/<uuid:proposal_id>/sign/": [Ask("POST", lambda ids: {"digest": ids.digest, "round": "1"}, who=PERSON)],
+    "proposals/<uuid:proposal_id>/signatures/": [Ask(who=PERSON)],
+    "proposals/<uuid:proposal_id>/signatures/<uuid:decision_id>/": [Ask(who=PERSON)],
     "proposals/<uuid:proposal_id>/revoke/": [Ask("POST", lambda _: {"reason": "Stop."}, who=PERSON)],
     "proposals/<uuid:proposal_id>/ask/": [
         Ask(who=PERSON),

@@ -96,14 +96,20 @@ def test_a_tool_that_moves_no_money_is_asked_of_the_last_tier_and_the_admin_is_t
         ({"rejections": 0}, "POLICY_SHAPE"),
         ({"remind_at_percent": 100}, "POLICY_SHAPE"),
         ({"reasons": ["No\u202e."]}, "HIDDEN_CHARACTER"),
-        ({"authentication": "fresh"}, "AUTHENTICATION_UNAVAILABLE"),
-        ({"tiers": [SMALL, {**LARGE, "authentication": "signed"}]}, "AUTHENTICATION_UNAVAILABLE"),
+        ({"authentication": "notarised"}, "POLICY_SHAPE"),
     ],
 )
 def test_a_document_that_says_it_wrongly_is_refused_with_the_place(changes, code):
     with pytest.raises(Invalid) as caught:
         parse_policy(json.dumps({"version": 1, "rules": [{**RULE, **changes}]}), "json")
     assert code in [finding["code"] for finding in caught.value.detail["findings"]]
+
+
+@pytest.mark.parametrize("asked", ["session", "fresh", "signed"])
+def test_a_tier_may_ask_for_each_kind_of_authentication(asked):
+    rule = {**RULE, "tiers": [SMALL, {**LARGE, "authentication": asked}]}
+    policy = parse_policy(json.dumps({"version": 1, "rules": [rule]}), "json")
+    assert policy.rules[0].tiers[1].terms.authentication == asked
 
 
 def test_groups_of_tiers_and_of_escalations_that_hold_nobody_are_findings():

@@ -28,21 +28,6 @@ def read_contract(source: str) -> dict[str, Any]:
     return document
 
 
-def text_findings(source: str) -> list[Finding]:
-    """Everything against a text, empty for a good contract; never raises."""
-    try:
-        read_contract(source)
-    except Refusal as refusal:
-        found = refusal.detail.get("findings")
-        if not isinstance(found, list):
-            return [Finding("", refusal.code, refusal.message)]
-        return [
-            Finding(item["path"], item["code"], item["message"], item.get("line", 0), item.get("column", 0))
-            for item in found
-        ]
-    return []
-
-
 def written(document: Any) -> str:
     """A document as people read and edit it: names in the order of the published schema, since the database keeps none.
 

@@ -42,6 +42,7 @@ class CandidateShown:
     loosened: int
     waiting: Waiting
     names: tuple[str, ...] = ()
+    credential: str = ""
 
 
 def candidates_of(actor: Actor, tool: str) -> list[CandidateShown]:
@@ -67,9 +68,11 @@ def _candidate(actor: Actor, row: ToolCandidate) -> CandidateShown:
     words: list[Part] = []
     problem = ""
     names: tuple[str, ...] = ()
+    credential = ""
     try:
         contract = parse_contract(row.document)
         words = contract_words(contract)
+        credential = contract.adapter.credential
         names = tuple(name for name in (contract.origin.publisher, contract.origin.reviewed_by) if name)
     except Refusal as refusal:
         problem = refusal.message
@@ -96,4 +99,5 @@ def _candidate(actor: Actor, row: ToolCandidate) -> CandidateShown:
         loosened=loosened(changes or []),
         waiting=waiting_on(actor.tenant_id, row.tool, in_force or None),
         names=names,
+        credential=credential,
     )

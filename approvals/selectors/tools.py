@@ -14,7 +14,7 @@ from access.core.rights import is_admin
 from access.selectors.names import agent_rights
 from approvals.core.contract import Contract
 from approvals.core.contract_text import written
-from approvals.core.contract_words import SIDE_EFFECTS, Part, boundary_words, contract_words
+from approvals.core.contract_words import Part, boundary_words, contract_words
 from approvals.models import Tool, ToolCandidate, ToolVersion
 from approvals.selectors.candidates import CandidateShown, candidates_of
 from approvals.selectors.catalogue import contract_of
@@ -32,7 +32,6 @@ class ToolListed:
     name: str
     number: int
     title: str = ""
-    side_effect: str = ""
     boundary: str = ""
     reason: str = ""
     scopes: tuple[str, ...] = ()
@@ -125,7 +124,6 @@ def _facts(
     shown = _shown_to(contract, agents, lists)
     return {
         "title": contract.title,
-        "side_effect": SIDE_EFFECTS[contract.side_effect],
         "boundary": kind,
         "reason": reason,
         "scopes": contract.scopes,

@@ -17,6 +17,7 @@ from approvals.selectors.candidates import candidate_shown
 from approvals.selectors.tool_texts import require_tool, text_to_edit
 from approvals.services.candidate import candidate_admit, candidate_drop, candidate_store
 from approvals.web.tools import compare_address, refused_words, seen_by, whole
+from audit.core.actor import Actor
 from audit.core.refusal import Conflict, Invalid, Refusal, TooLarge
 
 
@@ -62,7 +63,7 @@ def candidate(request: PersonRequest, tool_name: str, candidate_id: UUID) -> Htt
         "problem": problem,
         "reason": field(request, "reason", 2000) if problem else "",
         "admin": admin,
-        "stored": {row.name for row in credentials_of(request.actor)} if admin else None,
+        "no_credential": _lacks_credential(request.actor, shown.credential) if admin else False,
     }
     return render(request, "approvals/candidate.html", context, status=status)
 
@@ -104,6 +105,10 @@ def edit_page(
         **(more or {}),
     }
     return render(request, "approvals/tool_edit.html", context, status=refusal.status if refusal else 200)
+
+
+def _lacks_credential(actor: Actor, name: str) -> bool:
+    return bool(name) and name not in {row.name for row in credentials_of(actor)}
 
 
 def _store(request: PersonRequest, tool_name: str) -> HttpResponse:

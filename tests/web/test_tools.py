@@ -89,6 +89,7 @@ def test_a_contract_is_imported_looked_at_and_admitted(world, admin):
     assert "For larger orders." in shown
     assert "a larger value is accepted" in shown
     assert "You stored it yourself" in shown
+    assert "is not stored yet" in shown, "its credential is missing here"
     assert active_contract(world.tenant.id, "refund_order").number == 1
     path = response.redirect_chain[-1][0]
     done = admin.post(path, {"verb": "admit", "in_force": "1", "waiting": "0"}, follow=True).content.decode()

@@ -2,16 +2,26 @@
 
 import json
 import time
+from types import SimpleNamespace
 
 import pytest
 
-from approvals.core.contract_text import MAX_BYTES, read_contract, text_findings, written
-from audit.core.refusal import Invalid, TooLarge
+from approvals.core.contract_text import MAX_BYTES, read_contract, written
+from audit.core.refusal import Invalid, Refusal, TooLarge
 from tests.core.approvals.documents import refund_document
 
 
 def text(changes=None):
     return json.dumps(refund_document(changes), indent=2)
+
+
+def text_findings(source):
+    """Everything against a text."""
+    try:
+        read_contract(source)
+    except Refusal as refusal:
+        return [SimpleNamespace(**({"line": 0} | finding)) for finding in refusal.detail["findings"]]
+    return []
 
 
 def test_a_good_text_is_its_document():

@@ -1,11 +1,15 @@
 """POST /api/v1/proposals/{proposal_id}/decide: a person's session, never a token."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
 
+from access.services import people
+from access.services.delegation import delegation_give
 from audit.selectors.entries import EntryFilters, entries_page
+from audit.store import clock
 from tests.api.client import bearer, browser, error
 from tests.api.openapi import assert_described
 from tests.support import factories
@@ -159,3 +163,19 @@ def test_nobody_is_asked_to_sign_in(world):
     response = decide(Client(), call)
     assert_described(response, "post", PATH)
     assert (response.status_code, error(response)["code"]) == (401, "UNAUTHENTICATED")
+
+
+def test_a_delegate_decides_in_their_session_and_one_of_whoever_asked_does_not(world):
+    """S7 at the API's door: the person acted for lends their place, and every ban goes with it."""
+    end = clock.now() + timedelta(hours=1)
+    banned, fit = (factories.person(world.tenant, name=name) for name in ("Dan Banned", "Fay Fit"))
+    people.member_change(actor=world.admin, membership_id=world.asker.membership_id, roles=["reviewer"])
+    people.group_add(actor=world.admin, group="finance", user_id=world.asker.user_id)
+    delegation_give(actor=world.asker.actor, to_user_id=banned.user_id, ends_at=end)
+    delegation_give(actor=world.reviewer.actor, to_user_id=fit.user_id, ends_at=end)
+    call = world.held()
+    refused = decide(browser(banned), call)
+    assert_described(refused, "post", PATH)
+    assert (refused.status_code, error(refused)["code"]) == (403, "SELF_APPROVAL")
+    done = decide(browser(fit), call)
+    assert (done.status_code, done.json()["state"]) == (200, "granted")

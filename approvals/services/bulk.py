@@ -14,8 +14,8 @@ from uuid import UUID
 from approvals.core.bulk import Chosen, not_together, too_much
 from approvals.core.reasons import reason_of
 from approvals.selectors.standing import visible_proposals
-from approvals.services.click import check_person
 from approvals.services.decision import decision_record
+from approvals.store.click import check_person
 from audit.core.actor import Actor
 from audit.core.refusal import Refusal
 

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from approvals.models import Claim
-from approvals.services.click import check_eligible, check_open, check_person, clock_text, locked_for
 from approvals.store import rounds
+from approvals.store.click import check_eligible, check_open, check_person, clock_text, locked_for
 from approvals.store.rows import change, votes_of
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict

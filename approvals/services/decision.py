@@ -20,7 +20,10 @@ from approvals.selectors.bound import Bound, read_bound
 from approvals.selectors.catalogue import still_admitted
 from approvals.selectors.deciders import counted_votes, requires_of
 from approvals.selectors.places import OWN, check_place_free, giver_for
-from approvals.services.click import (
+from approvals.services.published import proposal_judge_published, stricter_today
+from approvals.services.signing import Answer, Judged, signing_judge
+from approvals.store import rounds
+from approvals.store.click import (
     already,
     check_open,
     check_person,
@@ -28,9 +31,6 @@ from approvals.services.click import (
     clock_text,
     locked_for,
 )
-from approvals.services.published import proposal_judge_published, stricter_today
-from approvals.services.signing import Answer, Judged, signing_judge
-from approvals.store import rounds
 from approvals.store.epochs import CurrentEpoch
 from approvals.store.rows import change, lock_permit, resolve, votes_of
 from audit.core.actor import Actor

@@ -66,7 +66,8 @@ def proposal_edit_preview(
 ) -> Preview:
     """What saving `arguments` would make of the call. Raises like `proposal_edit`, and writes nothing."""
     with transaction.atomic():
-        made = made_by_edit(*opened_for_edit(actor, proposal_id, digest, round), arguments, tool)
+        proposal, bound, now = opened_for_edit(actor=actor, proposal_id=proposal_id, digest=digest, round=round)
+        made = made_by_edit(proposal=proposal, bound=bound, now=now, arguments=arguments, tool=tool)
     return Preview(
         number=made.number,
         digest=made.digest,
@@ -97,8 +98,8 @@ def proposal_edit(
     (ARGUMENTS_INVALID, TOOL_NOT_EDITABLE, TARGET_NOT_EDITABLE, NOTHING_CHANGED, EDIT_DENIED, REASON_TOO_LONG, …).
     """
     with audit_refusals(actor=actor, action=EDITED, object_type="proposal", object_id=proposal_id):
-        proposal, bound, now = opened_for_edit(actor, proposal_id, digest, round)
-        made = made_by_edit(proposal, bound, now, arguments, tool)
+        proposal, bound, now = opened_for_edit(actor=actor, proposal_id=proposal_id, digest=digest, round=round)
+        made = made_by_edit(proposal=proposal, bound=bound, now=now, arguments=arguments, tool=tool)
         if shown != made.digest:
             raise Conflict(
                 "What you saved is not what you looked at: the call, the policy or the record has changed since. Look "

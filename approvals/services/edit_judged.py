@@ -21,9 +21,9 @@ from approvals.selectors.bound import Bound, read_bound
 from approvals.selectors.catalogue import still_admitted
 from approvals.selectors.deciders import prepared_by_of
 from approvals.selectors.proposals import earlier_rejection
-from approvals.services.click import check_eligible, check_open, check_person, check_same_thing, locked_for
 from approvals.services.judge import call_judge, facts_of
 from approvals.services.question import clock_settled
+from approvals.store.click import check_eligible, check_open, check_person, check_same_thing, locked_for
 from approvals.store.rows import lock_permit, votes_of
 from audit.core.actor import Actor
 from audit.core.canonical import canonical_bytes
@@ -67,7 +67,8 @@ class Made:
     requester: RequesterFacts = field(repr=False)
 
 
-def opened_for_edit(actor: Actor, proposal_id: UUID, digest: str, round: int) -> tuple[Proposal, Bound, datetime]:
+def opened_for_edit(*, actor: Actor, proposal_id: UUID, digest: str, round: int) -> tuple[Proposal, Bound, datetime]:
+    """The locked proposal, verified, for whoever may edit it now. Raises like `proposal_edit`."""
     check_person(actor, "Editing")
     proposal = locked_for(actor, proposal_id)
     now = clock.now()
@@ -76,18 +77,18 @@ def opened_for_edit(actor: Actor, proposal_id: UUID, digest: str, round: int) ->
     check_open(proposal, votes, now)
     check_eligible(actor, proposal)
     check_same_thing(proposal, digest, round)
-    check_editable(proposal, bound)
+    _check_editable(proposal, bound)
     return proposal, bound, now
 
 
-def check_editable(proposal: Proposal, bound: Bound) -> None:
+def _check_editable(proposal: Proposal, bound: Bound) -> None:
     """Whether this call may be edited by anybody. Raises Forbidden or Conflict."""
-    refusal = not_editable(proposal, bound)
+    refusal = _not_editable(proposal, bound)
     if refusal is not None:
         raise refusal
 
 
-def not_editable(proposal: Proposal, bound: Bound) -> Refusal | None:
+def _not_editable(proposal: Proposal, bound: Bound) -> Refusal | None:
     """Why nobody may edit this call, or None."""
     if not bound.requirement.terms.editable:
         return Conflict(
@@ -113,7 +114,8 @@ def not_editable(proposal: Proposal, bound: Bound) -> Refusal | None:
     return None
 
 
-def made_by_edit(proposal: Proposal, bound: Bound, now: datetime, arguments: Mapping[str, Json], tool: str) -> Made:
+def made_by_edit(*, proposal: Proposal, bound: Bound, now: datetime, arguments: Mapping[str, Json], tool: str) -> Made:
+    """What these arguments make of it, judged. Raises like `proposal_edit`; nothing is written."""
     contract, before = bound.contract, bound.facts.arguments
     if tool not in ("", contract.name):
         raise Invalid(
@@ -161,7 +163,7 @@ def made_by_edit(proposal: Proposal, bound: Bound, now: datetime, arguments: Map
         raise Invalid(f"The edited call would be refused: {today.message}", code="EDIT_DENIED", detail=_denied(today))
     # Nobody's edit takes people out of it: what was asked for the call as it came is asked for the revision too.
     verdict = both_hold(bound.requirement, today)
-    expires_at, stopped = clock_settled(proposal, now)
+    expires_at, stopped = clock_settled(proposal=proposal, now=now)
     expires_at = expiry_after(created_at=proposal.created_at + stopped, expires_at=expires_at, requirement=verdict)
     if expires_at <= now:
         raise Conflict("Today's rule gives the edited call less time, and that has passed.", code="EXPIRED")

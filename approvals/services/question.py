@@ -18,8 +18,8 @@ from django.db import connection
 from approvals.core.reasons import words_of
 from approvals.models import Proposal, Question
 from approvals.selectors.bound import QUESTION_ASKED, read_bound
-from approvals.services.click import check_eligible, check_open, check_person, check_same_thing, clock_text, locked_for
 from approvals.store import rounds
+from approvals.store.click import check_eligible, check_open, check_person, check_same_thing, clock_text, locked_for
 from approvals.store.rows import change, lock_permit, votes_of
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, NotFound
@@ -141,7 +141,7 @@ def question_answer(
             code="CLOSED",
             detail={"status": proposal.status},
         )
-    expires_at, stopped = clock_settled(proposal, now, question)
+    expires_at, stopped = clock_settled(proposal=proposal, now=now, question=question)
     Question.objects.filter(pk=question.pk, answered_at=None).update(answer=said, answered_at=now)
     change(proposal, expires_at=expires_at, stopped=stopped)
     audit_record(
@@ -156,7 +156,7 @@ def question_answer(
     return _row(question, proposal)
 
 
-def clock_settled(proposal: Proposal, now: datetime, question: Question | None = None) -> tuple[datetime, timedelta]:
+def clock_settled(*, proposal: Proposal, now: datetime, question: Question | None = None) -> tuple[datetime, timedelta]:
     """The deadline of a locked proposal, and how much of it is stopped time, if its open question ended now."""
     if question is None:
         question = Question.objects.filter(proposal=proposal, answered_at=None).first()

@@ -14,7 +14,7 @@ from approvals.core.signing import FORMAT, challenge_of
 from approvals.core.terms import Terms
 from approvals.models import Decision, Proposal, Signature, SigningNonce
 from approvals.selectors.deciders import terms_of
-from approvals.services.click import check_eligible, check_open, check_person, check_same_thing, locked_for
+from approvals.store.click import check_eligible, check_open, check_person, check_same_thing, locked_for
 from approvals.store.rows import votes_of
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, Forbidden

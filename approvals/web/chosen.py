@@ -99,7 +99,8 @@ def _choices(given: Sequence[str]) -> list[Choice]:
 
 
 def _items(actor: Actor, ids: Sequence[UUID]) -> list[Item]:
-    """What of these the actor may see; a foreign id is passed over like an unknown one (S62)."""
+    """What of these the actor may see; a foreign id is passed over like an unknown one, and only such are not found
+    (S62)."""
     items = []
     for proposal_id in ids:
         try:
@@ -107,6 +108,8 @@ def _items(actor: Actor, ids: Sequence[UUID]) -> list[Item]:
         except NotFound:
             continue
         items.append(Item(shown=shown, closed=_closed(shown), alone=_alone(shown)))
+    if ids and not items:
+        raise NotFound
     return items
 
 

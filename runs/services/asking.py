@@ -80,7 +80,7 @@ def call_answer(*, actor: Actor, run_id: UUID, call_id: str, text: str, question
         actor=actor, action="proposal.question_answered", object_type="call", object_id=call_id, run_id=run_id,
         call_id=call_id,
     ):  # fmt: skip
-        run = own_run(actor, run_id)
+        run = own_run(actor=actor, run_id=run_id)
         loaded = lock_run(run.id)
         call = Call.objects.filter(run=run, call_id=call_id).first()
         if call is None:

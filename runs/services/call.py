@@ -56,7 +56,7 @@ def call_submit(
         call_id=call_id[:LONGEST_ID],
         tool=tool[:LONGEST_ID],
     ):
-        run = own_run(actor, run_id)
+        run = own_run(actor=actor, run_id=run_id)
         _check_envelope(call_id, message_id, trace_id, reason)
         prepared = call_prepare(actor=actor, tool=tool, arguments=arguments, acting_user=actor.on_behalf_of)
         key = _key(run.id, call_id, tool, idempotency_key)
@@ -96,7 +96,7 @@ def call_withdraw(*, actor: Actor, run_id: UUID, call_id: str, reason: str = "")
     with audit_refusals(
         actor=actor, action="call.withdrawn", object_type="call", object_id=call_id, run_id=run_id, call_id=call_id
     ):
-        run = own_run(actor, run_id)
+        run = own_run(actor=actor, run_id=run_id)
         loaded = lock_run(run.id)
         call = Call.objects.filter(run=run, call_id=call_id).first()
         if call is None:
@@ -129,7 +129,7 @@ def call_withdraw(*, actor: Actor, run_id: UUID, call_id: str, reason: str = "")
         return call_row_of(call)
 
 
-def own_run(actor: Actor, run_id: UUID) -> Run:
+def own_run(*, actor: Actor, run_id: UUID) -> Run:
     """The agent's own run, for the person that its token acts for. Raises NotFound, Forbidden."""
     run = visible_runs(actor).filter(pk=run_id).first()
     if run is None:

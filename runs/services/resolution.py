@@ -18,7 +18,7 @@ from audit.services.record import audit_record
 from runs.core.answers import ended
 from runs.core.kinds import EventKind as K
 from runs.core.reducer import IllegalTransition
-from runs.services.revising import goes_on, revision_begin, revision_drop, revision_of, superseded_words
+from runs.services.revising import revision_begin, revision_drop, revision_goes_on, revision_of, revision_words
 from runs.store.append import HeadBusy, Loaded, append, lock_run
 from runs.store.claims import system_actor
 
@@ -89,13 +89,13 @@ def _tell(loaded: Loaded, row: ResolutionRow) -> Loaded:
         "round": row.round,
     }
     answers = None
-    revision = revision_of(by)
+    revision = revision_of(by=by)
     if row.kind != "granted":
-        refusal = superseded_words(revision) if revision is not None else _refusal(row.kind, by)
+        refusal = revision_words(revision=revision) if revision is not None else _refusal(row.kind, by)
         body |= {"code": refusal.code, "message": refusal.message}
         answers = {row.call_id: ended(row.kind, refusal.as_dict())}
     before = loaded.state.calls.get(row.call_id)
-    edited = revision is not None and goes_on(loaded, before, row.proposal_id)
+    edited = revision is not None and revision_goes_on(loaded=loaded, before=before, proposal_id=row.proposal_id)
     try:
         with transaction.atomic():
             moved = append(loaded, [(K.RESOLUTION_CONSUMED, body)], actor=actor, answers=answers)

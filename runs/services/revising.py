@@ -25,13 +25,13 @@ _LONGEST = 60
 _MOST = 5
 
 
-def revision_of(by: Mapping[str, Any]) -> RevisionFacts | None:
+def revision_of(*, by: Mapping[str, Any]) -> RevisionFacts | None:
     """The edit that a resolution tells of; None for any other resolution."""
     named = by.get("revision")
     return revision_facts(proposal_id=UUID(str(named))) if named else None
 
 
-def goes_on(loaded: Loaded, before: CallMachine | None, proposal_id: UUID) -> bool:
+def revision_goes_on(*, loaded: Loaded, before: CallMachine | None, proposal_id: UUID) -> bool:
     """Whether the call that was edited still waits for this proposal, in a run that takes new calls."""
     return (
         before is not None
@@ -118,7 +118,7 @@ def revision_drop(*, loaded: Loaded, revision: RevisionFacts, actor: Actor) -> N
     )
 
 
-def superseded_words(revision: RevisionFacts) -> Refusal:
+def revision_words(*, revision: RevisionFacts) -> Refusal:
     """What the agent is told of the call that was edited."""
     because = f": {revision.reason}" if revision.reason else ""
     told = [f"{change['path']} {_side(change, 'from')} → {_side(change, 'to')}" for change in revision.changes[:_MOST]]

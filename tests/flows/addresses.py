@@ -227,7 +227,7 @@ WITH_IDS: dict[str, list[Ask]] = {
     "api/v1/runs/<uuid:run_id>/calls": [CALL],
     "api/v1/runs/<uuid:run_id>/calls/<str:call_id>": [GET, Ask(query=lambda _: {"wait": "0.2"})],
     "api/v1/runs/<uuid:run_id>/calls/<str:call_id>/withdraw": [POST],
-    "api/v1/runs/<uuid:run_id>/calls/<str:call_id>/answer": [POST],
+    "api/v1/runs/<uuid:run_id>/calls/<str:call_id>/answer": [Ask("POST", lambda _: {"text": "Yes."})],
 }
 # Lists, where an id may be looked for: what is found must be what an unknown id finds.
 SEARCHED: dict[str, list[Ask]] = {

@@ -164,9 +164,11 @@ def test_nothing_chosen_very_many_and_nonsense_are_answered_in_words(acme, mara)
 def test_foreign_proposals_are_passed_over(acme, mara):
     other = world()
     held = other.hold()
-    assert "Nothing is chosen" in words(text(look(mara, held)))
-    assert decide(mara, choice(held)).status_code == 409
-    assert statuses(held) == ["pending"]
+    mine = acme.hold()
+    assert look(mara, held).status_code == decide(mara, choice(held)).status_code == 404
+    assert text(look(mara, held, mine)).count('name="choice"') == 1
+    assert "1 decided, 1 not" in words(text(decide(mara, choice(held), choice(mine))))
+    assert statuses(held, mine) == ["pending", "granted"]
 
 
 def test_a_session_that_ended_keeps_the_reason_and_the_choice(acme):

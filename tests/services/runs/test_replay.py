@@ -8,7 +8,7 @@ from approvals.selectors.replays import replay_get, replay_latest
 from approvals.services import replay as replays
 from approvals.services.policy_draft import policy_draft_create, policy_draft_save
 from approvals.services.replay import replay_ask, replay_begin, replay_cancel, replays_left_alone
-from audit.core.refusal import Forbidden, Invalid, NotFound
+from audit.core.refusal import Conflict, Forbidden, Invalid, NotFound
 from runs.services import dispatch
 from runs.services import replay as running
 from runs.services.replay import replay_run
@@ -75,45 +75,32 @@ def test_what_the_draft_would_let_through_comes_first_with_sums_examples_and_whe
     assert (found.judged, found.total, found.same, found.changed) == (5, 5, 1, 4)
 
 
-def test_the_version_in_force_itself_changes_nothing(world, history):
-    found = tried(world, POLICY)
-    assert (found.moves, found.same, found.left_out, found.as_now) == ((), 5, (), 0)
-
-
-def test_no_tool_is_called(world, history, monkeypatch):
+def test_no_tool_is_called_and_the_version_in_force_itself_changes_nothing(world, history, monkeypatch):
     touched = []
     for boundary in (dispatch.direct, dispatch.gateway):
         for name in ("read_state", "execute", "look_up"):
             monkeypatch.setattr(boundary, name, lambda *_, name=name, **__: touched.append(name), raising=False)
-    tried(world, NAMED)
+    found = tried(world, POLICY)
+    assert (found.moves, found.same, found.left_out, found.as_now) == ((), 5, (), 0)
     assert touched == []
     assert len(world.refunds(history["order"])) == 1
 
 
-def test_rules_see_the_state_of_that_day_also_of_calls_that_were_denied_and_allowed(world, history):
+def test_rules_see_the_state_of_that_day_and_what_was_not_kept_is_said(world, history, owner_sql):
     found = tried(world, NAMED.replace("args.amount > 100000", "args.amount > 300000"))
-    assert moves(found) == [("ask", "deny", 3, ("A$145.00",))]
-    assert found.same == 2
+    assert (moves(found), found.same) == ([("ask", "deny", 3, ("A$145.00",))], 2)
     assert Judgement.objects.count() == 5
-
-
-def test_a_call_whose_state_was_not_kept_is_left_out_counted_and_listed(world, history, owner_sql):
+    # Of a call that was held, people saw the state: it is there, and the rights are those of now.
+    forget(owner_sql, f"call_id = '{history['held'].call_id}'")
+    found = tried(world, NAMED)
+    assert (found.left_out, found.as_now, moves(found)[0][:3]) == ((), 1, ("ask", "deny", 3))
+    # Of one that was denied, nothing is left: it is left out, counted and listed.
     forget(owner_sql, f"call_id = '{history['denied'].call_id}'")
     found = tried(world, NAMED)
     [left] = found.left_out
     assert (left.calls, [one.call_id for one in left.examples]) == (1, [history["denied"].call_id])
-    assert "was not kept" in left.why
-    assert found.judged == 5
-
-
-def test_a_call_that_was_held_has_the_state_that_people_saw_and_the_rights_of_now_said_so(world, history, owner_sql):
-    forget(owner_sql, f"call_id = '{history['held'].call_id}'")
-    found = tried(world, NAMED)
-    assert (found.left_out, found.as_now, moves(found)[0][:3]) == ((), 1, ("ask", "deny", 3))
-
-
-def test_a_state_that_no_rule_asks_for_is_not_missed(world, history, owner_sql):
-    """The refund tool's own checks ask for it; the read has none."""
+    assert ("was not kept" in left.why, found.judged) == (True, 5)
+    # A state that neither a rule nor a check asks for is not missed: the read has none.
     forget(owner_sql, "true")
     found = tried(world, POLICY)
     assert (sum(left.calls for left in found.left_out), found.same, found.as_now) == (1, 4, 4)
@@ -126,12 +113,6 @@ def test_sums_of_the_day_are_counted_from_the_calls_of_then(world, history):
     assert moves(found) == [("ask", "deny", 1, ("A$10.00",))]
     assert found.moves[0].examples[0].call_id == later.call_id
     assert found.moves[0].rules == (("refund", "limit:day", 1),)
-
-
-def test_a_damaged_call_is_left_out(world, history, owner_sql):
-    edit(owner_sql, "runs_call", "canonical = '\\x7b7d'", f"id = '{history['held'].id}'")
-    found = tried(world, LOOSE)
-    assert [(left.calls, "recorded" in left.why) for left in found.left_out] == [(1, True)]
 
 
 def test_a_replay_goes_on_where_its_worker_died_and_counts_nothing_twice(world, history, monkeypatch, owner_sql):
@@ -151,8 +132,11 @@ def test_a_replay_goes_on_where_its_worker_died_and_counts_nothing_twice(world, 
     assert replay_get(world.admin, asked.id) == found
 
 
-def test_a_cancelled_replay_stops_at_its_next_batch_and_keeps_what_it_found(world, history):
+def test_one_that_nobody_takes_up_is_found_by_the_sweep_and_a_cancelled_one_stops_at_its_next_batch(world, owner_sql):
     asked = replay_ask(actor=world.admin, source=LOOSE)
+    assert replays_left_alone() == []
+    owner_sql("UPDATE approvals_policyreplay SET asked_at = clearance_now() - interval '4 seconds'")
+    assert replays_left_alone() == [asked.id]
     under_way = replay_begin(replay_id=asked.id)
     assert replay_cancel(actor=world.admin, replay_id=asked.id).status == "cancelled"
     assert under_way.feed([]) is False
@@ -160,26 +144,14 @@ def test_a_cancelled_replay_stops_at_its_next_batch_and_keeps_what_it_found(worl
     assert replay_get(world.admin, asked.id).said.endswith("cancelled it.")
 
 
-def test_a_replay_that_nobody_took_up_is_found_by_the_sweep(world, stand_at, owner_sql):
-    asked = replay_ask(actor=world.admin, source=LOOSE)
-    assert replays_left_alone() == []
-    owner_sql("UPDATE approvals_policyreplay SET asked_at = clearance_now() - interval '4 seconds'")
-    assert replays_left_alone() == [asked.id]
-
-
-def test_it_is_stale_as_soon_as_another_version_is_in_force(world, history):
-    found = tried(world, LOOSE)
-    assert found.stale == ""
-    world.publish(SUMS)
-    assert "in force since" in replay_get(world.admin, found.id).stale
-
-
-def test_it_is_stale_as_soon_as_the_draft_is_changed(world, history):
+def test_it_is_stale_as_soon_as_the_draft_or_the_version_in_force_changes(world):
     draft = policy_draft_create(actor=world.admin, name="Small refunds", source=LOOSE)
     found = tried(world, LOOSE, draft_id=draft.id)
     assert (replay_latest(world.admin, draft.id), found.stale) == (found, "")
     policy_draft_save(actor=world.admin, draft_id=draft.id, revision=draft.revision, source=POLICY)
     assert "draft was changed" in replay_get(world.admin, found.id).stale
+    world.publish(SUMS)
+    assert "in force since" in replay_get(world.admin, found.id).stale
 
 
 def test_asking_again_for_a_draft_cancels_the_one_that_is_open(world):
@@ -192,10 +164,13 @@ def test_asking_again_for_a_draft_cancels_the_one_that_is_open(world):
         replay_ask(actor=factories.tenant().admin.actor, source=LOOSE, draft_id=draft.id)
 
 
-def test_calls_of_before_the_span_are_not_judged(world, history, owner_sql):
+def test_calls_of_before_the_span_are_not_judged_and_a_damaged_one_is_left_out(world, history, owner_sql):
     edit(owner_sql, "runs_call", "created_at = created_at - interval '9 days'", f"id = '{history['held'].id}'")
     assert tried(world, LOOSE, days=7).judged == 4
     assert tried(world, LOOSE, days=10).judged == 5
+    edit(owner_sql, "runs_call", "canonical = '\\x7b7d'", f"id = '{history['held'].id}'")
+    found = tried(world, LOOSE, days=10)
+    assert [(left.calls, "recorded" in left.why) for left in found.left_out] == [(1, True)]
 
 
 def test_another_organisations_calls_and_replays_are_not_there(world, history):
@@ -210,7 +185,7 @@ def test_another_organisations_calls_and_replays_are_not_there(world, history):
         replay_cancel(actor=world.admin, replay_id=asked.id)
 
 
-def test_only_an_admin_tries_a_policy_and_only_a_text_that_is_one(world):
+def test_only_an_admin_tries_a_policy_only_a_text_that_is_one_and_few_at_once(world):
     with pytest.raises(Forbidden):
         replay_ask(actor=world.reviewer.actor, source=POLICY)
     with pytest.raises(Invalid) as refused:
@@ -219,12 +194,9 @@ def test_only_an_admin_tries_a_policy_and_only_a_text_that_is_one(world):
     with pytest.raises(Invalid):
         replay_ask(actor=world.admin, source=POLICY, days=0)
     assert not PolicyReplay.objects.exists()
-
-
-def test_a_fourth_replay_at_once_is_refused(world):
     for _ in range(replays.MOST_OPEN):
         replay_ask(actor=world.admin, source=POLICY)
-    with pytest.raises(Exception, match="under way"):
+    with pytest.raises(Conflict, match="under way"):
         replay_ask(actor=world.admin, source=POLICY)
 
 

@@ -215,7 +215,7 @@ def test_the_first_of_two_is_told_that_nothing_runs_yet(acme, mara, signed_in):
 def test_a_group_that_was_emptied_is_said_aloud(acme, mara, held):
     for person in (acme.noor, acme.mara):
         people.member_change(actor=acme.tenant.admin.actor, membership_id=person.membership_id, roles=["auditor"])
-    assert "hold too few people now" in words(page(mara, held))
+    assert "Too few people can decide this now" in words(page(mara, held))
 
 
 # -- how it stands ---------------------------------------------------------------------------------------

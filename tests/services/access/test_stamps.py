@@ -1,5 +1,7 @@
 """access/selectors/stamps.py: a stamp is another one whenever the rights behind a session may be others."""
 
+from datetime import timedelta
+
 import pytest
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection
@@ -8,6 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from access.models import Membership, User
 from access.selectors.stamps import Sitting, stamps_of
 from access.services import people
+from access.services.delegation import delegation_give, delegation_revoke
+from audit.store import clock
 from tests.support import factories
 
 pytestmark = pytest.mark.django_db
@@ -57,6 +61,21 @@ def test_whatever_changes_the_rights_changes_the_stamp(tenant, person, change):
     before = stamp(sitting)
     CHANGES[change](person, tenant.admin)
     assert stamp(sitting) != before
+
+
+def test_a_place_that_is_lent_and_called_back_changes_the_stamp(tenant, person):
+    """So that an open page hears of it: the buttons come and go with the right."""
+    giver = factories.person(tenant, groups=["leads"])
+    sitting = sitting_of(person)
+    before = stamp(sitting)
+    end = clock.now() + timedelta(hours=1)
+    given = delegation_give(actor=giver.actor, to_user_id=person.user_id, ends_at=end)
+    lent = stamp(sitting)
+    assert lent != before
+    people.group_remove(actor=tenant.admin.actor, group="leads", user_id=giver.user_id)
+    assert stamp(sitting) != lent
+    delegation_revoke(actor=giver.actor, delegation_id=given)
+    assert stamp(sitting) == before
 
 
 def test_what_the_session_says_is_in_its_stamp(person):

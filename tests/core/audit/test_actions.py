@@ -18,7 +18,7 @@ MADE = {
     ("approvals/store/rounds.py", "f'proposal.{kind}'"): [
         f"proposal.{kind}" for kind in ("expired", "withdrawn", "cancelled", "refused", "superseded")
     ],
-    ("approvals/services/contract.py", "f'contract.{change}'"): ["contract.admitted", "contract.returned"],
+    ("approvals/store/admission.py", "f'contract.{change}'"): ["contract.admitted", "contract.returned"],
     ("runs/services/recording.py", "ending.action"): [],  # written out in runs/services/outcome.py, found there
 }
 _CODE = re.compile(rf"({'|'.join(GROUPS)})\.[a-z_]+")

@@ -237,7 +237,9 @@ def _decided(entry: Entry) -> _Told:
     if entry.detail.get("read_to_end") is not None:
         notes.append("said: read to the end" if entry.detail["read_to_end"] else "did not say: read to the end")
     word = "Approved" if approved else "Rejected"
-    return "decided", "good" if approved else "bad", word, _by(entry), _text(entry, "reason"), _some(notes)
+    giver = entry.detail.get("for")
+    by = _by(entry) + (f" for {giver.get('name')}" if isinstance(giver, dict) else "")
+    return "decided", "good" if approved else "bad", word, by, _text(entry, "reason"), _some(notes)
 
 
 def _redeemed(entry: Entry) -> _Told:

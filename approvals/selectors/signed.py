@@ -108,7 +108,6 @@ def decision_document(actor: Actor, proposal_id: UUID, decision_id: UUID) -> dic
         "assertion": {
             "rp_id": row.rp_id,
             "origin": row.origin,
-            "credential_id": _text(bytes(row.credential_id)),
             "public_key": _text(spki(bytes(row.public_key))),
             "authenticator_data": _text(bytes(row.authenticator_data)),
             "client_data": _text(bytes(row.client_data)),
@@ -120,6 +119,7 @@ def decision_document(actor: Actor, proposal_id: UUID, decision_id: UUID) -> dic
             "for": decision.for_user_name,
             "reason": decision.reason,
             "at": decision.at.isoformat(),
+            "credential_id": _text(bytes(row.credential_id)),
         },
     }
 

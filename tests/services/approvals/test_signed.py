@@ -1,5 +1,6 @@
 """Approvals that ask for more than an open session: a confirmation of five minutes, a passkey's signature."""
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -17,6 +18,7 @@ from approvals.services.permit import Redeemed
 from approvals.services.signing import Answer, signing_begin
 from audit.core.refusal import Conflict, Forbidden, Invalid, NotFound
 from audit.selectors.entries import EntryFilters, entries_page
+from sdk.clearance_client.verify import verify
 from tests.support import factories
 from tests.support.approvals import asking, edit_as_owner, world
 from tests.support.passkeys import Device
@@ -294,7 +296,9 @@ def test_auditors_and_admins_take_signed_decisions_out_and_nobody_else(acme, hel
     [row] = signed_decisions(auditor, held.id)
     assert (row.by, row.verdict, row.holds) == ("Mara Lind", "approve", True)
     document = decision_document(auditor, held.id, row.id)
-    assert document["signed"]["digest"] == held.digest
+    found = verify(json.dumps(document), origin="http://localhost:8000", key=row.fingerprint)
+    assert (found.digest, found.verdict, found.told["reviewer"]) == (held.digest, "approve", "Mara Lind")
+    assert found.call["arguments"]["order_id"] == "ord_1029"
     with pytest.raises(Forbidden):
         decision_document(acme.noor.actor, held.id, row.id)
     with pytest.raises(NotFound):

@@ -73,7 +73,7 @@ def _remind_of(proposal: Proposal) -> bool:
     alarms.add_notices(proposal, "escalation", sorted(told - asked), now)
     webhook_tell(
         tenant_id=proposal.tenant_id,
-        kind="proposal.reminder",
+        kind=REMINDED,
         data=told_of(proposal) | {"needs": proposal.requires, "escalate_to": list(terms.escalate_to)},
     )
     audit_record(

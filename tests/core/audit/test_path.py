@@ -169,7 +169,8 @@ def test_a_revision_begins_with_the_edit_and_misses_nobody_who_asked_for_it():
 
 
 def test_a_decision_in_anothers_place_says_whose_vote_it_is():
-    lent = entry("proposal.decided", 884, actor_id="u-anna", actor_name="Anna Berg", object_type="proposal",
-                 object_id="p1", detail={"verdict": "approve", "round": 1, "for": {"id": "u-b", "name": "Berta Cole"}})  # fmt: skip
+    giver = {"id": "u-b", "name": "Berta Cole"}
+    detail = {"verdict": "approve", "round": 1, "for": giver}
+    lent = entry("proposal.decided", 884, actor_id="u-anna", actor_name="Anna Berg", object_id="p1", detail=detail)
     told = [step.text for step in path_of([lent], {}).steps if step.stage == "decided"]
     assert told == ["by Anna Berg for Berta Cole"]

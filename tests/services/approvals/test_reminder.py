@@ -168,7 +168,7 @@ def test_a_webhook_is_told_with_the_reminder(acme):
     as_if_asked_earlier(held)
     proposals_remind()
     [row] = WebhookDelivery.objects.all()
-    assert (row.kind, row.state) == ("proposal.reminder", "waiting")
+    assert (row.kind, row.state) == ("proposal.reminded", "waiting")
     assert str(held.id) in row.body
 
 

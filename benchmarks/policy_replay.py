@@ -152,7 +152,8 @@ def fill(url: str, made: Any, calls: int) -> None:
     from psycopg.types.json import Jsonb
 
     from approvals.core.digest import snapshot_bytes
-    from approvals.services.judge import call_prepare, principal_of_requester
+    from approvals.selectors.judging import principal_of_requester
+    from approvals.services.judge import call_prepare
     from tests.support.approvals import STATE
 
     read = call_prepare(

@@ -20,8 +20,9 @@ from approvals.models import Proposal, Revision
 from approvals.selectors.bound import Bound, read_bound
 from approvals.selectors.catalogue import still_admitted
 from approvals.selectors.deciders import prepared_by_of
+from approvals.selectors.judging import facts_of
 from approvals.selectors.proposals import earlier_rejection
-from approvals.services.judge import call_judge, facts_of
+from approvals.services.judge import call_judge
 from approvals.services.question import clock_settled
 from approvals.store.click import check_eligible, check_open, check_person, check_same_thing, locked_for
 from approvals.store.rows import lock_permit, votes_of

@@ -16,11 +16,10 @@ from approvals.core.contract import Absent, effective_arguments
 from approvals.core.contract_types import Contract
 from approvals.core.digest import call_bytes, digest, parse_call_bytes
 from approvals.core.exposure import subjects_of
-from approvals.core.policy import DENIED, Policy, Request, Verdict, evaluate, principal_of
-from approvals.core.policy_names import run_facts
+from approvals.core.policy import DENIED, Policy, Request, Verdict, evaluate
 from approvals.core.template import render_text
-from approvals.models import Proposal
 from approvals.selectors.catalogue import active_contract, alternatives_for, contract_of, still_admitted, tools_for
+from approvals.selectors.judging import principal_of_requester
 from approvals.selectors.policies import rules_of
 from approvals.selectors.shown_tools import is_shown, not_exposed
 from approvals.services.exposure import exposure_judged
@@ -31,7 +30,7 @@ from audit.core.jsondoor import Json
 from audit.core.refusal import Forbidden, NotFound, Refusal
 from audit.store import clock
 
-__all__ = ["Prepared", "Verdict", "call_judge", "call_prepare", "facts_of"]
+__all__ = ["Prepared", "Verdict", "call_judge", "call_prepare"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,17 +184,6 @@ def request_judged(
     )
 
 
-def facts_of(proposal: Proposal) -> dict[str, Any]:
-    """What `call_judge` has to be told of a proposal's call beside its bytes: `run` and `key`."""
-    run = run_facts(
-        run_id=proposal.run_id,
-        title=proposal.run_title,
-        agent_version=proposal.agent_version,
-        reason=proposal.reason,
-    )
-    return {"run": run, "key": proposal.key}
-
-
 def requester_refused(
     *, contract: Contract, requester: RequesterFacts, policy_number: int, acting_user: str
 ) -> Verdict | None:
@@ -213,20 +201,3 @@ def requester_refused(
 
 def _deny(code: str, message: str, policy_number: int) -> Verdict:
     return Verdict("deny", code, message, "", policy_number)
-
-
-def principal_of_requester(requester: RequesterFacts, tenant_id: str) -> dict[str, Json]:
-    """The agent with its rights of now, as conditions read it; `principal.user` is the person it acts for, or null."""
-    user = requester.user
-    agent = Actor(
-        kind="agent",
-        id=str(requester.agent.get("id", "")),
-        name=str(requester.agent.get("name", "")),
-        tenant_id=tenant_id,
-        roles=frozenset(),
-        groups=frozenset(),
-        scopes=requester.scopes,
-        on_behalf_of=str(user["id"]) if user else "",
-        via="token",
-    )
-    return {**principal_of(agent), "agent": dict(requester.agent), "user": dict(user) if user else None}

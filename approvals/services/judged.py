@@ -9,7 +9,7 @@ from django.db import connection
 from access.selectors.actors import RequesterFacts
 from approvals.core.digest import snapshot_bytes
 from approvals.core.policy import Verdict
-from approvals.services.judge import principal_of_requester
+from approvals.selectors.judging import principal_of_requester
 from audit.core.jsondoor import Json
 
 _KEEP = """

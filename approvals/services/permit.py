@@ -22,7 +22,8 @@ from approvals.core.reasons import reason_of
 from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.bound import Altered, Bound, read_bound
 from approvals.selectors.deciders import counted_votes, requires_of
-from approvals.services.judge import call_judge, facts_of
+from approvals.selectors.judging import facts_of
+from approvals.services.judge import call_judge
 from approvals.services.published import policy_changed
 from approvals.store import rounds
 from approvals.store.epochs import CurrentEpoch, elsewhere, now_and_epoch

@@ -21,9 +21,10 @@ from approvals.core.rounds import reminder_at
 from approvals.models import Proposal
 from approvals.selectors.bound import HELD, Altered, parties_of, read_bound
 from approvals.selectors.catalogue import contract_of
+from approvals.selectors.judging import facts_of
 from approvals.selectors.proposals import earlier_rejection
 from approvals.selectors.standing import WAITING, visible_proposals
-from approvals.services.judge import call_judge, facts_of
+from approvals.services.judge import call_judge
 from approvals.signals import announce
 from approvals.store import rounds
 from approvals.store.rounds import Because

@@ -18,7 +18,8 @@ from approvals.core.digest import parse_snapshot
 from approvals.core.policy import NO_RULE, Verdict, same_or_looser, verdict_from
 from approvals.models import Proposal
 from approvals.selectors.bound import read_bound
-from approvals.services.judge import call_judge, facts_of
+from approvals.selectors.judging import facts_of
+from approvals.services.judge import call_judge
 from approvals.store import rounds
 from approvals.store.reach import open_after, reach_move, reach_of, reaches_open
 from approvals.store.rounds import Because

@@ -23,10 +23,10 @@ from approvals.core.replay_needs import Needs, needs_of
 from approvals.core.rolling import LONGEST, Rolling
 from approvals.models import PolicyDraft, PolicyReplay
 from approvals.selectors.catalogue import contract_version
+from approvals.selectors.judging import principal_of_requester
 from approvals.selectors.policies import rules_of
 from approvals.selectors.policy_look import parse_source
 from approvals.selectors.replays import ReplayRow, replay_row
-from approvals.services.judge import principal_of_requester
 from approvals.signals import announce_replay
 from approvals.store import replays
 from approvals.store.replays import HeldThen, JudgedBy, Taken

@@ -176,7 +176,7 @@ def runs_news(asks: Sequence[tuple[Actor, RunsHas]]) -> list[RunsNews | Exceptio
     names = {actor: replace(actor.nameless(), groups=frozenset()) for actor, _ in asks}
     ids: dict[Actor, set[UUID]] = {}
     for actor, has in asks:
-        ids.setdefault(names[actor], set()).update(has.rows)
+        ids[names[actor]] = ids.get(names[actor], set()) | set(has.rows)
     found: list[RunsNews | Exception | None] = []
     for actor, has in asks:
         name = names[actor]

@@ -13,8 +13,9 @@ from approvals.core.exposure import customer_key, subjects_of
 from approvals.core.policy_names import run_facts
 from approvals.models import ExposureBucket, ExposureEntry, Proposal
 from approvals.selectors.exposure import exposure_of
+from approvals.selectors.judging import facts_of
 from approvals.services.exposure import exposure_count, exposure_forget_old, exposure_settle, exposure_take_back
-from approvals.services.judge import call_judge, facts_of
+from approvals.services.judge import call_judge
 from tests.core.approvals.documents import GONE, read_document, refund
 from tests.support.approvals import ALLOWING, STATE
 from tests.support.approvals import world as make_world

@@ -2,6 +2,7 @@
 
 import re
 import time
+from urllib.parse import unquote_plus
 
 import pytest
 from playwright.sync_api import expect
@@ -209,3 +210,77 @@ def test_the_page_says_expired_at_that_moment_without_a_reload(acting, mara):
     expect(page.locator("#p-act textarea")).to_have_value("still thinking")
     expect(page).to_have_title(re.compile(r"· expired · Clearance$"))
     assert never_loaded_again(page)
+
+
+ANOTHER_CHALLENGE = """() => {
+  const real = navigator.credentials.get.bind(navigator.credentials);
+  navigator.credentials.get = (asked) => {
+    navigator.credentials.get = real;
+    asked.publicKey.challenge = new Uint8Array(32);
+    return real(asked);
+  };
+}"""
+REPLAY = """async ([address, nonce, assertion]) => {
+  const form = new FormData(document.getElementById("p-decide"));
+  for (const [name, value] of Object.entries({ nonce, assertion, verdict: "approve" })) form.set(name, value);
+  const answer = await fetch(address, { method: "POST", body: form, headers: { "HX-Request": "true" } });
+  return [answer.status, await answer.text()];
+}"""
+
+
+def device_of(page):
+    """A device with a fingerprint reader, as the browser sees one."""
+    cdp = page.context.new_cdp_session(page)
+    cdp.send("WebAuthn.enable")
+    options = {
+        "protocol": "ctap2", "transport": "internal", "hasResidentKey": True, "hasUserVerification": True,
+        "isUserVerified": True, "automaticPresenceSimulation": True,
+    }  # fmt: skip
+    cdp.send("WebAuthn.addVirtualAuthenticator", {"options": options})
+
+
+def test_an_approval_is_signed_by_the_reviewers_passkey_and_no_other_answer_is_taken(acting, mara):
+    acting.policy(
+        "{id: read-orders, tool: get_order, effect: allow}",
+        "{id: signed, tool: refund_order, effect: ask, approvers: [{group: finance, count: 1}], "
+        "authentication: signed, expires_in_s: 900}",
+    )
+    first, second = acting.refund(1250), acting.refund(1250)
+    page = mara(first)
+    device_of(page)
+    page.fill("#p-reason", "It arrived broken.")
+    page.click("#p-approve")
+    expect(page.locator("[data-sign-says]")).to_contain_text("needs that you confirm it is you")
+    page.get_by_role("button", name="Confirm it is you").click()
+    page.fill("#c-password", acting.stack.person("reviewer")[1])
+    page.get_by_role("button", name="Confirm", exact=True).click()
+    expect(page.locator("#p-reason")).to_have_value("It arrived broken.")
+
+    page.goto(acting.url("/account/security/"))
+    page.fill("#k-new", "Laptop")
+    page.get_by_role("button", name="Add a passkey").click()
+    expect(page.get_by_role("status").filter(has_text="The passkey was added.")).to_be_visible()
+
+    page.goto(acting.url(f"/proposals/{first.proposal_id}/"))
+    page.wait_for_timeout(FRESH)
+    with page.expect_request(lambda request: request.url.endswith("/decide/")) as sent:
+        page.click("#p-approve")
+    expect(page.locator("#p-head .tag")).to_have_text("Succeeded", timeout=15_000)
+    assert [refund["amount"] for refund in acting.stack.charge_refunds(first.order)] == [1250]
+
+    used = sent.value.post_data
+    nonce, assertion = (re.search(rf"{name}=([^&]*)", used)[1] for name in ("nonce", "assertion"))
+    page.goto(acting.url(f"/proposals/{second.proposal_id}/"))
+    page.wait_for_timeout(FRESH)
+    address = f"/proposals/{second.proposal_id}/decide/"
+    status, said = page.evaluate(REPLAY, [address, nonce, unquote_plus(assertion)])
+    assert status == 409
+    assert "was used already" in said
+    page.evaluate(ANOTHER_CHALLENGE)
+    page.fill("#p-reason", "Kept.")
+    page.click("#p-approve")
+    expect(page.locator("#p-act .problem").first).to_contain_text("does not fit what was asked")
+    expect(page.locator("#p-reason")).to_have_value("Kept.")
+    page.wait_for_timeout(FRESH)
+    page.click("#p-approve")
+    expect(page.locator("#p-head .tag")).to_have_text("Succeeded", timeout=15_000)

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from approvals.signals import proposal_changed
+from approvals.signals import policy_published, proposal_changed, replay_waits
 from runs.live import hints
 from runs.services.run import run_open
 from runs.signals import run_advanced, work_waits
@@ -25,11 +25,13 @@ def told(tmp_path, monkeypatch):
 
         monkeypatch.setattr(own, "_put", keep)
         monkeypatch.setattr(hints, "wake", own.wake)
+        monkeypatch.setattr(hints, "task", own.task)
         monkeypatch.setattr(hints, "publish", own.publish)
         yield seen
 
 
 RUN, TENANT, CALL = uuid.uuid4(), uuid.uuid4(), uuid.uuid4()
+WAKE = ("task", (hints.WAKE_TASK, str(RUN)))
 
 
 def test_an_advanced_run_wakes_workers_only_if_there_is_work(told):
@@ -37,14 +39,14 @@ def test_an_advanced_run_wakes_workers_only_if_there_is_work(told):
     assert told == [("live", ("run", str(TENANT), str(RUN)), 5), ("live", ("call", str(TENANT), str(CALL)), 2)]
     told.clear()
     run_advanced.send(None, run_id=RUN, tenant_id=TENANT, seq=6, calls=[], work=True)
-    assert told[0] == ("wake", str(RUN))
+    assert told[0] == WAKE
 
 
 def test_a_changed_proposal_wakes_its_run_and_moves_page_and_inbox(told):
     proposal = uuid.uuid4()
     proposal_changed.send(None, tenant_id=TENANT, proposal_id=proposal, version=3, run_id=RUN)
     assert told == [
-        ("wake", str(RUN)),
+        WAKE,
         ("live", ("proposal", str(TENANT), str(proposal)), 3),
         ("live", ("inbox", str(TENANT), str(TENANT)), 3),
     ]
@@ -53,7 +55,7 @@ def test_a_changed_proposal_wakes_its_run_and_moves_page_and_inbox(told):
 def test_waiting_work_answers_whether_workers_could_be_told(told):
     [(_, answer)] = work_waits.send(None, run_id=RUN)
     assert answer is True
-    assert told == [("wake", str(RUN))]
+    assert told == [WAKE]
 
 
 def test_nothing_is_told_of_what_rolled_back(told, world):
@@ -66,6 +68,15 @@ def test_a_committed_call_tells_a_worker_and_the_pages(told, world):
     run = world.run()
     told.clear()
     call = world.refund(run, "ord_1")
-    assert ("wake", str(run.id)) in told
+    assert ("task", (hints.WAKE_TASK, str(run.id))) in told
     assert ("live", ("call", str(run.tenant_id), str(call.id)), 1) in told
     assert ("live", ("run", str(run.tenant_id), str(run.id)), 3) in told
+
+
+def test_a_published_policy_and_a_replay_that_waits_tell_a_worker(told):
+    policy_published.send(None, tenant_id=TENANT)
+    replay_waits.send(None, replay_id=CALL)
+    assert told == [
+        ("task", ("runs.tasks.judge_open", str(TENANT))),
+        ("task", ("runs.tasks.replay", str(CALL))),
+    ]

@@ -57,6 +57,8 @@ def spent(exposure: Mapping[str, Any], dimension: str, window: str, currency: st
 def exposure_values(exposure: Mapping[str, Any], currency: str) -> dict[str, Json]:
     """`exposure.customer_24h.amount` and the like, in the currency of the call. What is not known is left out, so that
     naming it is an error: `amount` where the call carries no money, all of a customer who is not known."""
+    if not exposure:
+        return _NOTHING_STARTED[bool(currency)]
     found: dict[str, Json] = {}
     for dimension in DIMENSIONS:
         for window in WINDOWS:
@@ -66,6 +68,13 @@ def exposure_values(exposure: Mapping[str, Any], currency: str) -> dict[str, Jso
                 continue
             found[f"{dimension}_{window}"] = {"calls": calls, **({"amount": amount} if currency else {})}
     return found
+
+
+# By far most calls are judged by a policy that asks for no sums of them; nobody writes into these.
+_NOTHING_STARTED: Mapping[bool, dict[str, Json]] = {
+    True: {name: {"calls": 0, "amount": 0} for name in sorted(EXPOSURE_NAMES)},
+    False: {name: {"calls": 0} for name in sorted(EXPOSURE_NAMES)},
+}
 
 
 def policy_bindings(

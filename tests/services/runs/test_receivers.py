@@ -59,8 +59,10 @@ def test_waiting_work_answers_whether_workers_could_be_told(told):
 
 
 def test_nothing_is_told_of_what_rolled_back(told, world):
+    actor = world.agent_actor
+    told.clear()
     with pytest.raises(Exception, match="title"):
-        run_open(actor=world.agent_actor, title="")
+        run_open(actor=actor, title="")
     assert told == []
 
 

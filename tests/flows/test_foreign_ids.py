@@ -45,9 +45,10 @@ OWN_ONLY = (
     "account/sessions/end/",
     "inbox/views/<uuid:view_id>/",
     "policies/versions/<int:number>/",
+    "proposals/<uuid:proposal_id>/signatures/<uuid:decision_id>/",
 )
 """Whatever is named there must be the caller's own: tests/web/test_sign_in.py, test_account.py, test_inbox_narrowed.py
-and test_policies.py (an organisation counts its own versions)."""
+and test_policies.py (an organisation counts its own versions). Nothing here is signed; test_authenticate.py signs."""
 
 
 class Caller:

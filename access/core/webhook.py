@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 from audit.core.refusal import Invalid
 from audit.core.visible import visible
@@ -27,12 +28,20 @@ def next_try(attempts: int) -> timedelta | None:
     return TRIES[attempts - 1] if attempts <= len(TRIES) else None
 
 
+def _can_be_taken_apart(url: str) -> bool:
+    """Not so with a port over 65535, or with brackets around what is no IPv6 address."""
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:
+        return False
+
+
 def url_of(text: str, *, insecure: Collection[str]) -> str:
     """The address as it is kept. Raises `Invalid` (WEBHOOK_URL): not https (or http to one of the `insecure` hosts that
     the settings name), user information, a fragment, characters that people cannot see."""
     url = text.strip()
     found = _ADDRESS.fullmatch(url) if len(url) <= 2_000 and "#" not in url else None
-    if found is None or any(piece.kind == "escape" for piece in visible(url)):
+    if found is None or not _can_be_taken_apart(url) or any(piece.kind == "escape" for piece in visible(url)):
         raise Invalid(
             "An address is written like https://example.org/hooks/clearance: lower-case host, no user name, no #.",
             code="WEBHOOK_URL",

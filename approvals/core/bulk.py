@@ -6,7 +6,7 @@ organisation lets be approved at one go. Rejecting has no such bound: it lets no
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
 from approvals.core.money import exponent, money_text
@@ -53,7 +53,9 @@ def not_together(chosen: Sequence[Chosen]) -> Refusal | None:
 def too_much(chosen: Sequence[Chosen], limits: Mapping[str, Decimal]) -> Refusal | None:
     """Why these are not approved at once although they may be rejected, or None. `limits` are major units by currency;
     `*` is for every other one. A currency that nobody limits is approved one by one."""
-    for currency, minor in sums_of(chosen).items():
+    # An amount below zero makes no room for another one.
+    moved = [replace(one, amount=max(one.amount, 0)) for one in chosen if one.amount is not None]
+    for currency, minor in sums_of(moved).items():
         digits = exponent(currency)
         limit = limits.get(currency, limits.get(ANY))
         if digits is None or limit is None:

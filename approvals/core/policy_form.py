@@ -19,6 +19,7 @@ RULE_FIELDS = ("id", "tool", "when", "effect", "message", "approvers", "expires_
 LIMIT_FIELDS = ("id", "tool", "per", "window", "amount", "calls", "over", "approvers", "message")
 MAX_TIERS = 20
 _ONE = re.compile(r"([0-9]{1,2})\s*(?:x|of)?\s+([a-z0-9][a-z0-9_.-]*)|([a-z0-9][a-z0-9_.-]*)", re.ASCII)
+_NEXT = re.compile(r"\s*(?:,|\n)(?:\s*and\s)?\s*|\s+and\s+|\Z")
 _TIME = re.compile(r"([0-9]{1,7})\s*(s|sec|seconds?|min|m|minutes?|h|hours?|d|days?)?", re.ASCII)
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _MONEY = re.compile(r"([A-Z]{3})\s*([0-9][0-9,]*(?:\.[0-9]+)?)", re.ASCII)
@@ -48,14 +49,16 @@ def item_of(part: str, fields: Mapping[str, str], old: Mapping[str, Any]) -> tup
     item: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for name in names:
-        _take(item, wrong, name, name, fields.get(name, ""))
+        _take(item, wrong, name, name, fields.get(name, ""), old)
     if part == "rules":
         tiers = _tiers(fields, old.get("tiers", ()), wrong)
         item["tiers"] = tiers or None
         if item.get("effect") == "deny" and old.get("level") != "overridable":
             item["approvers"] = None
         if item.get("effect") == "deny":
-            item["tiers"] = item["expires_in_s"] = None
+            item["tiers"] = None
+            if old.get("effect") != "deny":
+                item["expires_in_s"] = None
     elif item.get("over") == "deny":
         item["approvers"] = None
     for name in ("id", "tool"):
@@ -81,8 +84,14 @@ def _shown(name: str, value: Any) -> str:
     return str(value)
 
 
-def _take(item: dict[str, Any], wrong: dict[str, str], name: str, field: str, text: str) -> None:
-    text = text.replace("\r\n", "\n").strip()
+def _take(
+    item: dict[str, Any], wrong: dict[str, str], name: str, field: str, text: str, old: Mapping[str, Any]
+) -> None:
+    text = text.replace("\r\n", "\n")
+    if text == _shown(name, old.get(name)):
+        item[name] = old.get(name)  # what nobody typed in says what it said, space at its end and all
+        return
+    text = text.strip()
     if not text:
         item[name] = None
         return
@@ -100,24 +109,26 @@ def _tiers(fields: Mapping[str, str], old: Any, wrong: dict[str, str]) -> list[d
         if not any(text.strip() for text in given.values()):
             continue  # an empty row is none: that is how a tier is taken out
         said: dict[str, Any] = {}
+        kept = dict(old[at]) if at < len(old) else {}
         for name, text in given.items():
-            _take(said, wrong, name, f"tier-{at}-{name}", text)
+            _take(said, wrong, name, f"tier-{at}-{name}", text, kept)
         if not said.get("approvers"):
             wrong.setdefault(f"tier-{at}-approvers", "Say who approves: 1 of finance.")
-        kept = dict(old[at]) if at < len(old) else {}
         tiers.append({name: value for name, value in (kept | said).items() if value is not None})
     return tiers
 
 
 def _people(text: str) -> list[dict[str, Any]]:
     found = []
-    for piece in re.split(r"\s*(?:,|\band\b|\n)\s*", text):
-        if not piece:
-            continue
-        one = _ONE.fullmatch(piece)
-        if one is None:
+    rest = text
+    while rest:
+        # One behind the other: a group's own name may hold "and", as r-and-d does.
+        one = _ONE.match(rest)
+        behind = _NEXT.match(rest, one.end()) if one else None
+        if one is None or behind is None:
             raise ValueError("Write how many of which group: 1 of finance and 2 of leads.")
         found.append({"group": one.group(2) or one.group(3), "count": int(one.group(1) or 1)})
+        rest = rest[behind.end() :]
     return found
 
 

@@ -14,6 +14,9 @@ from dataclasses import dataclass
 
 type Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
+_UNICAST = ipaddress.IPv6Network("2000::/3")
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
 
 class AddressRefused(Exception):
     """The target may not, or cannot, be connected to; nothing was sent. `code` is HOST_NOT_ALLOWED, ADDRESS_NOT_ALLOWED
@@ -66,7 +69,13 @@ def literal(host: str) -> Address | None:
 
 
 def is_public(address: Address) -> bool:
-    """True for what anybody on the internet can reach."""
+    """True for what anybody on the internet can reach. Of IPv6 only what is given out for that, and an IPv4 address
+    that is written into one by its own: a gateway would carry 64:ff9b::10.0.0.5 to 10.0.0.5."""
+    if isinstance(address, ipaddress.IPv6Address):
+        if address in _NAT64:
+            return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+        if address not in _UNICAST:
+            return False
     return address.is_global and not address.is_multicast
 
 

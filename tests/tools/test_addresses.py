@@ -68,6 +68,12 @@ def test_a_listed_address_is_permitted_and_its_spelling_does_not_matter() -> Non
         "fe80::1",
         "fd00::1",
         "::ffff:10.0.0.5",
+        "::ffff:0:10.0.0.5",
+        "::10.0.0.5",
+        "64:ff9b::10.0.0.5",
+        "64:ff9b::169.254.169.254",
+        "2002:a00:5::",
+        "fec0::1",
         "ff02::1",
     ],
 )

@@ -25,6 +25,11 @@ def test_calls_of_one_tool_are_decided_together():
     assert (refusal.code, "cancel_order and refund_order" in refusal.message) == ("TOOLS_DIFFER", True)
 
 
+def test_an_amount_below_zero_makes_no_room_for_others():
+    assert too_much(aud(4000, 4000, -4000), LIMITS) is not None
+    assert too_much(aud(5000, -4000), LIMITS) is None
+
+
 @pytest.mark.parametrize(("count", "code"), [(0, "NOTHING_CHOSEN"), (MOST + 1, "TOO_MANY_CHOSEN")])
 def test_none_and_very_many_are_not_decided_together(count, code):
     refusal = not_together(aud(*[1] * count))

@@ -24,7 +24,21 @@ LIMIT: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("part", "item"), [("rules", ASK), ("rules", TIERED), ("limits", LIMIT)])
+OVERRIDABLE: dict[str, Any] = {
+    "id": "late", "tool": "refund_order", "effect": "deny", "level": "overridable",
+    "approvers": [{"group": "r-and-d", "count": 1}, {"group": "and", "count": 2}], "expires_in_s": 300,
+}  # fmt: skip
+MOST_CALLS: dict[str, Any] = {
+    "id": "many", "tool": "refund_order", "window": "30d", "calls": 1_000_000_000, "over": "deny",
+}  # fmt: skip
+SPACED = ASK | {"when": "args.amount > 1\n", "message": " Ask. "}
+
+
+@pytest.mark.parametrize(
+    ("part", "item"),
+    [("rules", ASK), ("rules", TIERED), ("limits", LIMIT), ("rules", OVERRIDABLE), ("limits", MOST_CALLS),
+     ("rules", SPACED)],
+)  # fmt: skip
 def test_what_is_shown_and_sent_back_changes_nothing(part, item):
     said, wrong = item_of(part, fields_of(part, item), item)
     assert wrong == {}

@@ -226,6 +226,10 @@ def test_an_answer_that_never_ends_is_cut_off(monkeypatch):
         "example.org",
         "",
         "https://example.org/" + "x" * 2_000,
+        "https://example.org:99999/",
+        "https://example.org:0/",
+        "https://[1.2.3.4]/",
+        "https://[1:2]/",
     ],
 )
 def test_an_address_that_is_none_is_refused_in_words(acme, url):

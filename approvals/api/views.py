@@ -96,6 +96,8 @@ class DecideView(ApiView):
                 (403, "CSRF_FAILED", "A change by a browser session needs its CSRF token in the header X-CSRFToken."),
                 (403, "SELF_APPROVAL", "The agent asked on your behalf, so somebody else has to decide."),
                 (403, "GROUP_MISSING", "Only members of finance decide this. Ask one of them."),
+                (403, "FRESH_REQUIRED", "Approving this needs that you confirm it is you. Do it on its page."),
+                (403, "SIGNATURE_REQUIRED", "Approving this needs the signature of your passkey. Do it on its page."),
                 NOT_FOUND,
                 (409, "ALREADY_DECIDED", "Ida rejected this at 15:04:11 UTC; nothing is left to do."),
                 (409, "DIGEST_CHANGED", "You decided on another call than this one. Load the page again."),

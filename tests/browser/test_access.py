@@ -180,7 +180,8 @@ def test_these_pages_fit_a_phone(acting, open_page):
         "/access/people/", "/access/people/add/", "/access/groups/", "/access/groups/finance/", "/access/agents/",
         "/access/delegations/", "/access/webhook/", "/account/delegations/",
         "/access/tokens/", "/access/credentials/", "/access/mail/", "/account/", "/account/password/",
-        "/account/sessions/", "/account/security/", "/account/confirm/", "/policies/", "/policies/versions/1/", "/policies/compare/?left=0&right=1",
+        "/account/sessions/", "/account/security/", "/account/confirm/",
+        "/policies/", "/policies/versions/1/", "/policies/compare/?left=0&right=1",
     ):  # fmt: skip
         page.goto(acting.url(path))
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path

@@ -1,8 +1,8 @@
 """In whose name a list is read that many people look at: what they see is the same for all with the same rights.
 
 A person's id matters to a list of proposals in one place: *mine* leaves out what somebody asked for, owns the agent of,
-has edited, or has voted on already. Whoever has no such proposal waiting sees exactly what anybody with the same roles
-and groups sees, and that is read once. All others are read for themselves.
+has edited, or has voted on already, also through a delegate. Whoever has no such proposal waiting sees exactly what
+anybody with the same roles and groups sees, and that is read once. All others are read for themselves.
 """
 
 from collections.abc import Collection, Mapping
@@ -22,9 +22,10 @@ UNION
 SELECT p.agent_owner_id FROM approvals_proposal p
  WHERE p.tenant_id = %(tenant)s AND p.status = 'pending' AND p.agent_owner_id = ANY(%(people)s)
 UNION
-SELECT d.reviewer_id FROM approvals_proposal p
+SELECT who.id FROM approvals_proposal p
   JOIN approvals_decision d ON d.proposal_id = p.id AND d.round = p.round
- WHERE p.tenant_id = %(tenant)s AND p.status = 'pending' AND p.version > 1 AND d.reviewer_id = ANY(%(people)s)
+  CROSS JOIN LATERAL (VALUES (d.reviewer_id), (d.for_user_id)) who (id)
+ WHERE p.tenant_id = %(tenant)s AND p.status = 'pending' AND p.version > 1 AND who.id = ANY(%(people)s)
 UNION
 SELECT editor FROM approvals_revision r JOIN approvals_proposal p ON p.id = r.proposal_id, unnest(r.editor_ids) editor
  WHERE r.editor_ids && %(people)s::uuid[] AND p.tenant_id = %(tenant)s AND p.status = 'pending'
@@ -33,7 +34,7 @@ SELECT editor FROM approvals_revision r JOIN approvals_proposal p ON p.id = r.pr
 
 
 def involved(tenant_id: str, user_ids: Collection[str]) -> set[str]:
-    """Those of these people whose own call, agent or vote is among what waits. One query."""
+    """Those of these people whose own call, agent, edit or vote, given by whomever, is among what waits. One query."""
     if not user_ids:
         return set()
     with connection.cursor() as cursor:

@@ -5,12 +5,14 @@ group, another organisation, or has something of their own among what waits, is 
 """
 
 from dataclasses import replace
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from access.services.delegation import delegation_give
 from approvals.core.narrowing import Narrowing
 from approvals.selectors.proposals import inbox, inbox_counts, proposal_detail, rows_by_id
 from approvals.selectors.saved import saved_views
@@ -22,6 +24,7 @@ from approvals.web.shown import proposal_news, proposal_shown
 from approvals.web.strips import strip_of
 from audit.core.actor import NOBODY
 from audit.core.refusal import NotFound
+from audit.store import clock
 from tests.support import factories
 from tests.support.approvals import asking
 
@@ -81,6 +84,18 @@ def test_whoever_asked_owns_or_voted_is_read_for_alone_while_that_waits(acme, wh
     assert others.id == NOBODY
     acme.decide(held, "reject", by=acme.noor)
     assert name_of(actor)[0].id == NOBODY
+
+
+def test_whoevers_vote_a_delegate_has_given_is_read_for_alone_and_is_not_asked_any_more(acme):
+    acme.publish(asking(("finance", 2)))
+    held = acme.hold()
+    anna = factories.person(acme.tenant, name="Anna Berg")
+    until = clock.now() + timedelta(hours=1)
+    delegation_give(actor=acme.mara.actor, to_user_id=anna.user_id, ends_at=until)
+    acme.decide(held, by=anna)
+    [name] = name_of(acme.mara.actor)
+    assert name.id == acme.mara.user_id
+    assert inbox(name, view="mine").rows == []
 
 
 def test_an_agent_has_no_other_name(acme):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import segno
 from django.contrib import messages
@@ -47,6 +48,8 @@ def security(request: PersonRequest) -> HttpResponse:
     context = {
         "place": "account", "part": "security", "problem": problem, "means": means_of(request.actor.id),
         "party": party(), "until": fresh_end(request.actor), **shown,
+        # A session at another name of the same server has a page that no passkey would answer.
+        "elsewhere": request.get_host() != urlsplit(party().origin).netloc,
     }  # fmt: skip
     return render(request, "account/security.html", context, status=status)
 

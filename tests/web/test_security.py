@@ -145,3 +145,19 @@ def test_an_answer_to_the_door_does_not_confirm_and_the_other_way_round(mara, si
     door.post("/sign-in/", {"username": mara.email, "password": mara.password})
     assert door.post("/sign-in/second/", {"response": response}).status_code == 409
     assert json.loads(response)["type"] == "public-key"
+
+
+@pytest.mark.parametrize(("host", "told"), [("localhost:8000", False), ("127.0.0.1:8000", True)])
+def test_a_page_under_a_name_that_passkeys_do_not_know_says_so(mara, signed_in, host, told):
+    page = text_of(signed_in(mara, headers={"Host": host}).get(SECURITY))
+    assert ("Passkeys belong to http://localhost:8000" in page) is told
+
+
+def test_where_the_installation_is_a_number_the_page_says_why_there_are_no_passkeys(mara, signed_in, settings):
+    settings.BASE_URL = "http://127.0.0.1:8000"
+    client = signed_in(mara)
+    confirm(client, mara)
+    page = text_of(client.get(SECURITY))
+    assert "browsers refuse numbers" in page
+    assert "Add a passkey" not in page
+    assert client.post("/account/security/options/").json()["code"] == "PASSKEYS_UNAVAILABLE"

@@ -216,15 +216,30 @@ def _sandbox(path: str, old: Any, new: Any) -> Iterator[Change]:
     yield from _kept("sandbox profile", "no longer runs isolated")(path, old, new)
 
 
+# What names its money or its customer is counted in the sums of other tools too, so losing that loosens their limits,
+# though limits on the tool itself then refuse its calls (approvals/core/limits.py). Gaining it lets those calls pass.
+_NO_MONEY = "no longer told as money: sums leave it out, and limits by amount refuse calls that name no other"
+_MONEY = "told as money from now on: counted in sums, and limits by amount judge it where they refused"
+_NO_CUSTOMER = "sums per customer no longer count these calls; a limit per customer over time refuses them"
+_CUSTOMER = "counted per customer from now on, and limits per customer judge where they refused"
+
+
+def _customer(path: str, old: Any, new: Any) -> Iterator[Change]:
+    if not new:
+        yield Change(path, "customer", _NO_CUSTOMER, "looser", old=word(old))
+    elif not old:
+        yield Change(path, "customer", _CUSTOMER, "other", new=word(new))
+    else:
+        yield Change(path, "customer", "calls are counted for somebody else", "other", word(old), word(new))
+
+
 def _money(path: str, old: Any, new: Any) -> Iterator[Change]:
     pairs = [[Money(item["amount"], item["currency"]) for item in _items(value)] for value in (old, new)]  # type: ignore[index, call-overload, arg-type]
     before, after = pairs
     for money in (item for item in before if item not in after):
-        yield Change(
-            path, "money", "no longer told as money: limits and sums do not see it", "looser", old=money.amount
-        )
+        yield Change(path, "money", _NO_MONEY, "looser", old=money.amount)
     for money in (item for item in after if item not in before):
-        yield Change(path, "money", "told as money from now on", "stricter", new=money.amount)
+        yield Change(path, "money", _MONEY, "other", new=money.amount)
 
 
 _COMPARE = _listed("before → after", looser="fewer", more="shown from now on", fewer="no longer shown to reviewers")
@@ -296,7 +311,7 @@ _FIELDS: Mapping[str, _Rule] = {
     ),
     "resource": _plain("resource", "calls are kept apart by another key: two effects on one thing could overlap"),
     "target": _plain("target", "what a call is bound to is named differently"),
-    "customer": _kept("customer", "limits per customer no longer see these calls"),
+    "customer": _customer,
     "expires_in_s": _number("time to decide (s)", looser="up", why="an approval holds longer", default=900),
     "checks": _checks,
     "presentation": _object(_PRESENTATION, "presentation"),

@@ -119,7 +119,11 @@ def _arguments(contract: Contract) -> Iterator[Told]:
     for money in contract.money:
         yield Told("money", "An amount and its currency:", (money.amount, money.currency))
     if not contract.money:
-        yield Told("money", "Nothing is told as money: limits by amount do not see its calls.")
+        yield Told("money", "Nothing is told as money: a limit by amount refuses its calls, and sums leave them out.")
+    if contract.customer:
+        yield Told("customer", "Limits and sums per customer go by:", (contract.customer,))
+    else:
+        yield Told("customer", "None is named: a limit per customer over time refuses its calls.")
     text = "Kept out of the audit log:" if contract.redaction else "Nothing beside what looks like a secret."
     yield Told("redaction", text, contract.redaction)
 

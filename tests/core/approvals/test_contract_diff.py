@@ -77,6 +77,24 @@ def test_the_other_way_round_nothing_is_looser(what):
     assert not loosened(found), found
 
 
+def test_what_loses_its_money_or_customer_says_that_limits_refuse_it_and_that_sums_leave_it_out():
+    """A limit on the tool itself refuses such calls (limits.py); the sums that other tools' limits go by are less."""
+    money = only({}, {"/money": []})
+    assert (money.direction, "limits by amount refuse" in money.text, "sums leave it out" in money.text) == (
+        "looser", True, True,
+    )  # fmt: skip
+    customer = only({"/customer": "${state.customer}"}, {"/customer": GONE})
+    assert (customer.direction, "refuses them" in customer.text, "no longer count" in customer.text) == (
+        "looser", True, True,
+    )  # fmt: skip
+
+
+def test_gaining_money_or_a_customer_is_not_called_stricter_since_limits_refused_before():
+    assert only({"/money": []}, {}).direction == "other"
+    assert only({"/customer": GONE}, {"/customer": "${state.customer}"}).direction == "other"
+    assert only({"/customer": "${state.customer}"}, {"/customer": "${args.order_id}"}).direction == "other"
+
+
 READ = {
     "another description": {"/description": "Something else."},
     "another title": {"/title": "Pay back"},

@@ -24,7 +24,7 @@ from approvals.core.policy_findings import POLICY_SCHEMA as POLICY_SCHEMA
 from approvals.core.policy_names import POLICY_NAMES, policy_bindings
 from approvals.core.policy_types import Note as Note
 from approvals.core.reached import rules_reached
-from approvals.core.terms import NO_TERMS, Terms, terms_from, terms_hold
+from approvals.core.terms import NO_TERMS, Terms, all_of, terms_from, terms_hold
 from approvals.core.tiers import tier_for
 from audit.core.actor import Actor
 from audit.core.refusal import Forbidden, Invalid, Refusal
@@ -270,14 +270,6 @@ def _within_limits(policy: Policy, request: Request, decided: Verdict) -> Verdic
                 approvers=all_of(decided.approvers, limit.approvers),
             )
     return decided
-
-
-def all_of(some: tuple[Approver, ...], others: tuple[Approver, ...]) -> tuple[Approver, ...]:
-    """Everybody of both, of each group the larger number."""
-    counts = {approver.group: approver.count for approver in some}
-    for approver in others:
-        counts[approver.group] = max(approver.count, counts.get(approver.group, 0))
-    return tuple(Approver(group, count) for group, count in counts.items())
 
 
 def _unjudged(policy: Policy, rule_id: str, what: str, problem: str) -> Verdict:

@@ -21,6 +21,7 @@ from approvals.core.policy_names import (
 )
 from approvals.core.policy_types import Freeze, Limit
 from approvals.core.schema_rules import always_there, schema_at
+from approvals.core.shared_groups import twice_needed
 from approvals.core.terms import Approver
 from audit.core.pointers import pointer
 
@@ -33,14 +34,15 @@ def catalogue_findings(
     tools: Mapping[str, Contract],
     groups: Mapping[str, int] | None = None,
     told: Mapping[str, int] | None = None,
+    people: Mapping[str, frozenset[str]] | None = None,
     now: datetime | None = None,
 ) -> list[Finding]:
     """Names that the tenant's catalogue or a tool does not have (they would deny every call), groups that are unknown
     or smaller than the quorum asked of them (S8), rules that decide nothing, freezes that are over at `now`, limits
     that cannot be judged.
 
-    `groups` maps a group's name to the number of its active members, `told` that of a group which is only told; None
-    skips that part.
+    `groups` maps a known group's name to the number of its members who may decide, `told` that of a group which is
+    only told; `people` maps each of those who may decide to their groups. None skips that part.
     """
     found: list[Finding] = []
     for index, rule in enumerate(policy.rules):
@@ -58,6 +60,8 @@ def catalogue_findings(
         for group in rule.told() if told is not None else ():
             if not (told or {}).get(group):
                 message = f"{group} has no active members, so an escalation would tell nobody."
+                if group not in (told or {}):
+                    message = _no_group(group)
                 found.append(Finding(f"{place}/escalate_to", "GROUP_TOO_SMALL", message))
     found.extend(_decides_nothing(policy))
     found.extend(_no_default(policy, tools))
@@ -66,6 +70,9 @@ def catalogue_findings(
     for index, limit in enumerate(policy.limits):
         found.extend(_limit(limit, tools, f"/limits/{index}"))
         found.extend(_too_small(limit.approvers, groups, f"/limits/{index}/approvers"))
+    if people is not None:
+        small = {finding.path.rpartition("/approvers/")[0] for finding in found if finding.code == "GROUP_TOO_SMALL"}
+        found.extend(one for one in twice_needed(policy, people) if one.path.rpartition("/approvers")[0] not in small)
     return found
 
 
@@ -79,10 +86,15 @@ def _too_small(asked: tuple[Approver, ...], groups: Mapping[str, int] | None, pl
     for at, approver in enumerate(asked):
         members = groups.get(approver.group)
         if members is None:
-            yield Finding(f"{place}/{at}/group", "GROUP_TOO_SMALL", f"There is no group {approver.group}.")
+            yield Finding(f"{place}/{at}/group", "GROUP_TOO_SMALL", _no_group(approver.group))
         elif members < approver.count:
-            message = f"{approver.group} has {members} active members; {approver.count} are asked for."
+            there = "1 active member" if members == 1 else f"{members} active members"
+            message = f"{approver.group} has {there} who may decide; {approver.count} asked for."
             yield Finding(f"{place}/{at}/group", "GROUP_TOO_SMALL", message)
+
+
+def _no_group(group: str) -> str:
+    return f"There is no group {group}."
 
 
 def _condition(rule: Rule, contract: Contract | None, place: str) -> Iterator[Finding]:

@@ -5,8 +5,8 @@ Both must hold, so requirements only ever grow: stricter rules apply at once, lo
 
 from datetime import datetime, timedelta
 
-from approvals.core.policy import Verdict, all_of
-from approvals.core.terms import both_terms
+from approvals.core.policy import Verdict
+from approvals.core.terms import all_of, both_terms
 
 
 def both_hold(asked: Verdict, today: Verdict) -> Verdict:

@@ -28,6 +28,14 @@ class Approver:
     count: int
 
 
+def all_of(some: tuple[Approver, ...], others: tuple[Approver, ...]) -> tuple[Approver, ...]:
+    """Everybody of both, of each group the larger number."""
+    counts = {approver.group: approver.count for approver in some}
+    for approver in others:
+        counts[approver.group] = max(approver.count, counts.get(approver.group, 0))
+    return tuple(Approver(group, count) for group, count in counts.items())
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """How a call that is held is decided.

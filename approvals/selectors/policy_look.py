@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from access.selectors.actors import group_members
+from access.selectors.names import group_names
 from approvals.core.contract_types import Contract, Finding
 from approvals.core.eligibility import REVIEWER
 from approvals.core.policy import Policy, catalogue_findings, parse_policy
@@ -12,11 +13,12 @@ from approvals.core.policy_document import places
 from approvals.core.policy_edit import format_of
 from approvals.core.policy_findings import placed as in_place
 from approvals.core.policy_trial import CaseResult, run_cases
+from approvals.core.shared_groups import SHARED
 from approvals.selectors.catalogue import active_contracts
 from audit.core.refusal import Invalid, TooLarge
 from audit.store import clock
 
-BLOCKING = frozenset({"GROUP_TOO_SMALL"})
+BLOCKING = frozenset({"GROUP_TOO_SMALL", SHARED})
 """Findings about the tenant that refuse a policy. A tool that is not in the catalogue yet, or a condition that names
 something a tool does not have, denies calls and allows none; they are told and do not block."""
 
@@ -69,9 +71,17 @@ def findings_in(tenant_id: UUID | str, policy: Policy) -> list[Finding]:
     named = {approver.group for rule in policy.rules for _, asked in rule.asked() for approver in asked}
     named |= {approver.group for limit in policy.limits for approver in limit.approvers}
     # Members who are reviewers: a group of people who may not decide would block every call (S8).
-    groups = {slug: len(group_members(tenant_id, slug, role=REVIEWER)) for slug in sorted(named)}
-    told = {slug: len(group_members(tenant_id, slug)) for rule in policy.rules for slug in rule.told()}
-    return catalogue_findings(policy, tools=_tools(tenant_id), groups=groups, told=told, now=clock.now())
+    there = {slug for slug, _ in group_names(tenant_id)}
+    groups: dict[str, int] = {}
+    people: dict[str, frozenset[str]] = {}
+    for slug in sorted(named & there):
+        members = group_members(tenant_id, slug, role=REVIEWER)
+        groups[slug] = len(members)
+        people |= {person: people.get(person, frozenset()) | {slug} for person, _ in members}
+    escalated = {slug for rule in policy.rules for slug in rule.told()}
+    told = {slug: len(group_members(tenant_id, slug)) for slug in sorted(escalated & there)}
+    tools = _tools(tenant_id)
+    return catalogue_findings(policy, tools=tools, groups=groups, told=told, people=people, now=clock.now())
 
 
 def tests_in(tenant_id: UUID | str, policy: Policy) -> tuple[CaseResult, ...]:

@@ -224,6 +224,52 @@ def test_a_limits_groups_have_to_be_able_to_decide():
     assert told({}, limits=[asks], groups={"two": 3, "none": 1}) == set()
 
 
+def shared(rule, people, *limits):
+    given = {"id": "r", "tool": "refund_order", "effect": "ask", **rule}
+    policy = parse_policy(json.dumps({"version": 1, "rules": [given], "limits": list(limits)}), "json")
+    held = {person: frozenset(groups.split()) for person, groups in people.items()}
+    return [(one.path, one.code) for one in catalogue_findings(policy, tools={"refund_order": refund()}, people=held)
+            if one.code != "NO_DEFAULT"]  # fmt: skip
+
+
+BOTH = {"approvers": [{"group": "a", "count": 1}, {"group": "b", "count": 1}]}
+
+
+@pytest.mark.parametrize(
+    ("rule", "people", "place"),
+    [
+        (BOTH, {"ada": "a b"}, "/rules/0/approvers"),
+        (BOTH, {"ada": "a b", "ben": "a"}, ""),
+        (BOTH, {"ada": "a b", "ben": "c"}, "/rules/0/approvers"),
+        ({"tiers": [{"approvers": [{"group": "a", "count": 1}], "up_to": {"AUD": 1}}, BOTH]}, {"ada": "a b"},
+         "/rules/0/tiers/1/approvers"),
+        ({"approvers": [{"group": "a", "count": 2}, {"group": "b", "count": 1}]}, {"ada": "a b", "ben": "a b"},
+         "/rules/0/approvers"),
+    ],
+)  # fmt: skip
+def test_groups_that_need_one_person_twice_are_told_where_they_are_asked(rule, people, place):
+    """S8: each group holds enough people, and nobody counts for two."""
+    assert shared(rule, people) == ([(place, "GROUPS_SHARED")] if place else [])
+
+
+def test_a_limit_that_asks_together_with_a_rule_needs_different_people_too():
+    alone = {"approvers": [{"group": "a", "count": 1}]}
+    asks = limit(over="ask", approvers=[{"group": "b", "count": 1}])
+    assert shared(alone, {"ada": "a b"}, asks) == [("/limits/0/approvers", "GROUPS_SHARED")]
+    assert shared(alone, {"ada": "a b", "ben": "b"}, asks) == []
+    assert shared(alone, {"ada": "a b"}, limit(over="ask", approvers=[{"group": "a", "count": 1}])) == []
+    assert shared(alone, {"ada": "a b", "ben": "a"}, limit(over="ask", **BOTH)) == []
+
+
+def test_a_group_that_is_too_small_by_itself_is_told_once():
+    both = [{"group": "a", "count": 1}, {"group": "none", "count": 1}]
+    given = {"id": "r", "tool": "refund_order", "effect": "ask", "approvers": both}
+    policy = parse_policy(json.dumps({"version": 1, "rules": [given]}), "json")
+    people = {"ada": frozenset({"a"})}
+    found = catalogue_findings(policy, tools={"refund_order": refund()}, groups={"a": 1}, people=people)
+    assert [(one.path, one.code) for one in found] == [("/rules/0/approvers/1/group", "GROUP_TOO_SMALL")]
+
+
 def test_a_freeze_that_is_over_and_one_of_an_unknown_tool_are_told():
     freeze = {"id": "f", "from": "2026-12-20T00:00:00Z", "to": "2026-12-25T00:00:00Z", "tools": ["no_tool", "*"]}
     assert told({}, freeze=[freeze], now=NOW) == {

@@ -118,3 +118,6 @@ def test_groups_of_tiers_and_of_escalations_that_hold_nobody_are_findings():
     found = catalogue_findings(policy, tools={"refund_order": refund()}, groups={"finance": 1, "leads": 0}, told={})
     places = {finding.path for finding in found if finding.code == "GROUP_TOO_SMALL"}
     assert places == {"/rules/0/tiers/1/approvers/1/group", "/rules/0/escalate_to"}
+    assert "There is no group board." in [finding.message for finding in found]
+    empty = catalogue_findings(policy, tools={"refund_order": refund()}, told={"board": 0})
+    assert "board has no active members, so an escalation would tell nobody." in [one.message for one in empty]

@@ -98,6 +98,30 @@ def test_a_group_that_is_not_there_or_too_small_is_refused_when_saving(acme, app
     assert codes(caught.value) == {"GROUP_TOO_SMALL"}
 
 
+def test_a_group_that_is_not_there_is_not_called_one_without_members(acme):
+    factories.group(acme.tenant, "empty")
+    source = asking(("nobody-knows-it", 1), ("empty", 1))
+    found = policy_check(actor=acme.tenant.admin.actor, source=source)
+    assert [finding.message for finding in found] == [
+        "There is no group nobody-knows-it.",
+        "empty has 0 active members who may decide; 1 asked for.",
+    ]
+    escalating = source.replace("effect: ask", "effect: ask, escalate_to: [nowhere]")
+    found = policy_check(actor=acme.tenant.admin.actor, source=escalating)
+    assert "There is no group nowhere." in [finding.message for finding in found]
+
+
+def test_one_person_who_would_have_to_stand_for_two_groups_is_refused_when_saving(acme):
+    """S8. Noor is all of leads, and one of finance's four."""
+    factories.person(acme.tenant, groups=["night"], name="Ada")
+    publish(acme, asking(("finance", 3), ("leads", 1)))
+    with pytest.raises(Invalid, match="share their members") as caught:
+        publish(acme, asking(("finance", 4), ("leads", 1)), based_on=2)
+    assert codes(caught.value) == {"GROUPS_SHARED"}
+    assert policy_in_force(acme.tenant.id).number == 2
+    publish(acme, asking(("finance", 4), ("night", 1)), based_on=2)
+
+
 def test_a_quorum_of_nobody_is_refused_when_saving(acme):
     with pytest.raises(Invalid):
         publish(acme, asking(("finance", 0)))

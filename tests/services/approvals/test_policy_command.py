@@ -61,7 +61,7 @@ def test_a_file_whose_tests_fail_is_not_published_and_the_answer_names_them(acme
 def test_findings_of_a_check_name_their_lines(policy, capsys):
     with pytest.raises(CommandError):
         policy("check", asking(("nobody", 1)))
-    assert capsys.readouterr().out.startswith("line 3, /rules/0/approvers/0/group: nobody has 0 active members")
+    assert capsys.readouterr().out.startswith("line 3, /rules/0/approvers/0/group: There is no group nobody.")
 
 
 def test_a_file_and_a_browser_give_the_same_version(acme, policy, client):

@@ -9,6 +9,7 @@ stopped, at most MOST_STOPPED in all, and what was not used is taken back with t
 is right at every moment, and a question that is never answered ends.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
@@ -175,8 +176,11 @@ class Untold:
     run_id: UUID
 
 
-def questions_untold(*, limit: int = 100, run_id: UUID | None = None, older_than_s: float = 0) -> list[Untold]:
-    """Questions that no run has taken up, oldest first; of one run only if `run_id` is given.
+def questions_untold(
+    *, limit: int = 100, run_id: UUID | None = None, older_than_s: float = 0, without: Collection[UUID] = ()
+) -> list[Untold]:
+    """Questions that no run has taken up, oldest first, `without` those with these ids; of one run only if `run_id` is
+    given.
 
     `older_than_s`: only those that were asked longer ago, by the database's clock; their hint was lost.
     """
@@ -185,6 +189,8 @@ def questions_untold(*, limit: int = 100, run_id: UUID | None = None, older_than
         rows = rows.filter(at__lte=clock.ClearanceNow() - timedelta(seconds=older_than_s))
     if run_id is not None:
         rows = rows.filter(proposal__run_id=run_id)
+    if without:
+        rows = rows.exclude(pk__in=without)
     return [Untold(id=id_, run_id=run) for id_, run in rows.values_list("id", "proposal__run_id")[:limit]]
 
 

@@ -1,7 +1,7 @@
 """The outbox of decided proposals: `runs` consumes a row in its own transaction, under the run's head (data rule 5)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -27,8 +27,11 @@ class ResolutionRow:
     by: Mapping[str, Any]
 
 
-def resolutions_open(*, limit: int = 100, run_id: UUID | None = None, older_than_s: float = 0) -> list[ResolutionRow]:
-    """Rows that nobody has consumed, oldest first; of one run only if `run_id` is given.
+def resolutions_open(
+    *, limit: int = 100, run_id: UUID | None = None, older_than_s: float = 0, without: Collection[UUID] = ()
+) -> list[ResolutionRow]:
+    """Rows that nobody has consumed, oldest first, `without` those of these proposals; of one run only if `run_id` is
+    given.
 
     `older_than_s`: only those that were written longer ago, by the database's clock; their hint was lost.
     """
@@ -37,6 +40,8 @@ def resolutions_open(*, limit: int = 100, run_id: UUID | None = None, older_than
         rows = rows.filter(at__lte=clock.ClearanceNow() - timedelta(seconds=older_than_s))
     if run_id is not None:
         rows = rows.filter(proposal__run_id=run_id)
+    if without:
+        rows = rows.exclude(proposal_id__in=without)
     wanted = ("id", "proposal_id", "proposal__run_id", "proposal__call_id", "round", "kind", "by")
     return [_row(*row) for row in rows.values_list(*wanted)[:limit]]
 

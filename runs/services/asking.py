@@ -18,33 +18,40 @@ from runs.core.reducer import IllegalTransition
 from runs.models import Call
 from runs.selectors.rows import CallRow, call_row_of
 from runs.services.call import own_run
+from runs.services.patience import Patience
 from runs.store.append import HeadBusy, Loaded, append, lock_run
 from runs.store.claims import system_actor
 
 log = logging.getLogger(__name__)
+_damaged: Patience[UUID] = Patience()
 
 
 def questions_consume(*, run_id: UUID | None = None, limit: int = 100) -> int:
     """Tell the runs what their agents were asked, one run's or all whose heads nobody holds; how many were told."""
     told = 0
-    for untold in questions_untold(limit=limit, run_id=run_id):
+    for untold in questions_untold(limit=limit, run_id=run_id, without=_damaged.left_alone()):
         try:
             told += _tell(untold, wait=run_id is not None)
         except HeadBusy:
             continue
         except Exception:
-            # One damaged run must not keep the questions of all others waiting.
-            log.exception("Question %s could not be told to its run.", untold.id)
+            # One damaged run must not keep the questions of all others waiting, nor fill the log.
+            pause_s = _damaged.failed(untold.id)
+            log.exception("Question %s could not be told to its run; tried again in %d s.", untold.id, pause_s)
+        else:
+            _damaged.settled(untold.id)
     return told
+
+
+def questions_late(*, limit: int, older_than_s: float) -> list[UUID]:
+    """Runs that were not told of a question for longer, without those where that just failed."""
+    rows = questions_untold(limit=limit, older_than_s=older_than_s, without=_damaged.left_alone())
+    return [row.run_id for row in rows]
 
 
 def _tell(untold: Untold, *, wait: bool) -> bool:
     with transaction.atomic():
-        try:
-            loaded = lock_run(untold.run_id, wait=wait)
-        except NotFound:
-            log.error("Question %s is about run %s, which is not there.", untold.id, untold.run_id)
-            return False
+        loaded = lock_run(untold.run_id, wait=wait)
         return _take(loaded, untold.id) is not None
 
 

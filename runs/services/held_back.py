@@ -15,12 +15,14 @@ from audit.services.record import audit_record
 from runs.core.kinds import CallState
 from runs.core.kinds import EventKind as K
 from runs.models import Call
+from runs.services.patience import Patience
 from runs.services.refusing import dispatch_refuse_in
 from runs.services.work import Gone, Job
 from runs.store import stops
 from runs.store.append import HeadBusy, Loaded, append, lock_run
 
 log = logging.getLogger(__name__)
+_damaged: Patience[UUID] = Patience()
 
 LOOKED_AT = 5_000
 
@@ -29,13 +31,20 @@ def sweep_held_back(*, limit: int = LOOKED_AT) -> int:
     """Give calls that are held back, and whose approval has ended, the word of that end; how many were."""
     by_proposal = stops.held_back(limit=limit)
     settled = 0
+    for damaged in _damaged.left_alone():
+        by_proposal.pop(damaged, None)
     for proposal_id in resolutions_unredeemed(proposal_ids=list(by_proposal)) if by_proposal else []:
         try:
             settled += _settle(by_proposal[proposal_id], proposal_id)
         except (HeadBusy, Gone):
             continue  # somebody is at it; if that did not settle it, it is found again
         except Exception:
-            log.exception("The end of approval %s could not be recorded for its call.", proposal_id)
+            pause_s = _damaged.failed(proposal_id)
+            log.exception(
+                "The end of approval %s could not be recorded for its call; tried again in %d s.", proposal_id, pause_s
+            )
+        else:
+            _damaged.settled(proposal_id)
     return settled
 
 

@@ -13,16 +13,18 @@ from django.db import transaction
 
 from approvals.core.revisions import is_revision_id
 from approvals.services.resolution import ResolutionRow, resolution_consume, resolutions_open
-from audit.core.refusal import NotFound, Refusal
+from audit.core.refusal import Refusal
 from audit.services.record import audit_record
 from runs.core.answers import ended
 from runs.core.kinds import EventKind as K
 from runs.core.reducer import IllegalTransition
+from runs.services.patience import Patience
 from runs.services.revising import revision_begin, revision_drop, revision_goes_on, revision_of, revision_words
 from runs.store.append import HeadBusy, Loaded, append, lock_run
 from runs.store.claims import system_actor
 
 log = logging.getLogger(__name__)
+_damaged: Patience[UUID] = Patience()
 
 WORDS: Mapping[str, tuple[str, str]] = {
     "rejected": ("REJECTED", "It was rejected{by}{because}. Nothing was executed; do not ask for the same again."),
@@ -38,25 +40,33 @@ WORDS: Mapping[str, tuple[str, str]] = {
 def resolutions_consume(*, run_id: UUID | None = None, limit: int = 100) -> int:
     """Take up what was decided and not taken up yet, of one run, or of all whose heads nobody holds; how many were."""
     taken = 0
-    for row in resolutions_open(limit=limit, run_id=run_id):
+    for row in resolutions_open(limit=limit, run_id=run_id, without=_damaged.left_alone()):
         try:
             taken += resolution_take(row=row, wait=run_id is not None)
         except HeadBusy:
             continue
         except Exception:
-            # One damaged run must not keep the decisions of all others waiting.
-            log.exception("The resolution of proposal %s could not be taken up.", row.proposal_id)
+            # One damaged run must not keep the decisions of all others waiting, nor fill the log.
+            pause_s = _damaged.failed(row.proposal_id)
+            log.exception(
+                "The resolution of proposal %s could not be taken up; tried again in %d s.", row.proposal_id, pause_s
+            )
+        else:
+            _damaged.settled(row.proposal_id)
     return taken
 
 
+def resolutions_late(*, limit: int, older_than_s: float) -> list[UUID]:
+    """Runs with decisions that nobody has taken up for longer, without those that just failed."""
+    rows = resolutions_open(limit=limit, older_than_s=older_than_s, without=_damaged.left_alone())
+    return [row.run_id for row in rows]
+
+
 def resolution_take(*, row: ResolutionRow, wait: bool = True) -> bool:
-    """Take up one. False when somebody else has. Raises HeadBusy when not told to wait for the run's head."""
+    """Take up one. False when somebody else has. Raises HeadBusy when not told to wait for the run's head, NotFound for
+    a run that is not there."""
     with transaction.atomic():
-        try:
-            loaded = lock_run(row.run_id, wait=wait)
-        except NotFound:
-            log.error("Proposal %s belongs to run %s, which is not there.", row.proposal_id, row.run_id)
-            return False
+        loaded = lock_run(row.run_id, wait=wait)
         if is_revision_id(row.call_id) and row.call_id not in loaded.state.calls:
             loaded = _edits_first(loaded, row)
         consumed = resolution_consume(resolution_id=row.id)

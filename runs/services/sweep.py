@@ -11,17 +11,17 @@ from uuid import UUID
 from django.db import transaction
 
 from approvals.services.proposal import ToRefresh, proposal_observe, proposals_to_refresh
-from approvals.services.question import questions_untold
-from approvals.services.resolution import resolutions_open
 from audit.core.actor import Actor
 from audit.core.refusal import Refusal
 from audit.store import clock
 from runs.models import Call
+from runs.services.asking import questions_late
 from runs.services.dispatch import dispatch_read_state
 from runs.services.exhausted import dispatch_exhausted
 from runs.services.lost import dispatch_lost_in
 from runs.services.lost_time import lost_time_look
 from runs.services.patience import Patience
+from runs.services.resolution import resolutions_late
 from runs.services.wake import run_wake
 from runs.services.work import Job, Work
 from runs.signals import work_waits
@@ -85,8 +85,8 @@ def sweep_ready(*, older_than_s: float = HINT_AFTER_S, limit: int = BATCH) -> li
 def sweep_decided(*, older_than_s: float = DECIDED_AFTER_S, limit: int = BATCH) -> list[UUID]:
     """Runs with decisions, or with questions to their agents, that nobody has taken up: their hint was lost, so the
     caller works on them itself (S36)."""
-    decided = [row.run_id for row in resolutions_open(limit=limit, older_than_s=older_than_s)]
-    asked = [row.run_id for row in questions_untold(limit=limit, older_than_s=older_than_s)]
+    decided = resolutions_late(limit=limit, older_than_s=older_than_s)
+    asked = questions_late(limit=limit, older_than_s=older_than_s)
     return list(dict.fromkeys([*decided, *asked]))
 
 

@@ -7,8 +7,11 @@ import pytest
 from approvals.services.permit import permit_revoke
 from approvals.services.resolution import resolutions_open
 from runs.models import Event
+from runs.services import resolution
+from runs.services.patience import Patience
 from runs.services.resolution import WORDS, resolution_take, resolutions_consume
 from runs.services.run import run_cancel
+from runs.services.sweep import sweep_decided
 from tests.support.world import kinds, live_rows
 
 
@@ -72,6 +75,25 @@ def test_one_run_that_cannot_be_read_keeps_no_other_waiting(world, owner_sql, ca
     assert "could not be taken up" in caplog.text
     assert world.look(fine).state == "ready"
     assert len(resolutions_open()) == 1  # kept for when it can
+
+
+def test_a_decision_that_cannot_be_taken_up_is_told_ever_more_seldom(world, owner_sql, caplog, monkeypatch):
+    times = [0.0]
+    monkeypatch.setattr(resolution, "_damaged", Patience(clock=lambda: times[0]))
+    call = world.held()
+    world.decide(call)
+    owner_sql("UPDATE runs_run SET seq = seq + 1 WHERE id = %s", [call.run_id])
+    with caplog.at_level(logging.ERROR):
+        for second in range(63):
+            times[0] = float(second)
+            resolutions_consume()
+            looked = sweep_decided(older_than_s=0)
+            assert looked == []  # no thread of the sweep is kept busy by it
+    assert caplog.text.count("could not be taken up") == 6  # after 0, 1, 3, 7, 15 and 31 seconds
+    owner_sql("UPDATE runs_run SET seq = seq - 1 WHERE id = %s", [call.run_id])
+    times[0] = 63.0
+    assert sweep_decided(older_than_s=0) == [call.run_id]
+    assert resolutions_consume() == 1
 
 
 @pytest.mark.parametrize("kind", WORDS)

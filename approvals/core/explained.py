@@ -11,9 +11,9 @@ from typing import Literal
 from approvals.core.cel import Bindings, CelError, compile_bool, evaluate_bool
 from approvals.core.limits import frozen, passed
 from approvals.core.matched import Match, failed_parts, matched_parts
-from approvals.core.policy import Request, Verdict, evaluate
+from approvals.core.policy import Request, Verdict, bindings_of, evaluate
 from approvals.core.policy_document import Policy, Rule
-from approvals.core.policy_names import POLICY_NAMES, policy_bindings
+from approvals.core.policy_names import POLICY_NAMES
 
 type Part = Literal["check", "freeze", "rule", "limit"]
 type Found = Literal["holds", "fails", "matches", "no match", "another tool", "notes", "errs", "not reached"]
@@ -48,16 +48,8 @@ class Explained:
 
 def explain(policy: Policy, request: Request) -> Explained:
     """The verdict of `evaluate` with every look that led to it."""
-    bindings = policy_bindings(
-        request.contract,
-        arguments=request.arguments,
-        state=request.state,
-        principal=request.principal,
-        run=request.run,
-        exposure=request.exposure,
-        now=request.now,
-    )
-    verdict = evaluate(policy, request)
+    bindings = bindings_of(request)
+    verdict = evaluate(policy, request, bindings)
     return Explained(verdict, tuple(_looks(policy, request, bindings, verdict)))
 
 

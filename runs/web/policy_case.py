@@ -24,5 +24,7 @@ def test_of_call(request: PersonRequest, run_id: UUID, call_id: str) -> HttpResp
     if proposal_id is not None:
         return redirect("policy-test-of", proposal_id=proposal_id)
     past = past_call(request.actor, run_id, call_id)
-    case = case_of_judged(request.actor, run_id=run_id, call_id=call_id, tool=past.tool, given=past.given)
+    case = case_of_judged(
+        request.actor, run_id=run_id, call_id=call_id, tool=past.tool, number=past.contract_version, given=past.given
+    )
     return case_page(request, case, back=reverse("run-calls", args=[run_id]), word="the calls of the run")

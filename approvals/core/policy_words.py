@@ -93,7 +93,7 @@ def _tiers(rule: Rule) -> list[str]:
     return lines
 
 
-_AUTHENTICATION = {"fresh": "signed in anew", "signed": "with a passkey's signature"}
+_AUTHENTICATION = {"fresh": "after confirming who they are", "signed": "with a passkey's signature"}
 
 
 def _terms(rule: Rule) -> list[str]:
@@ -104,7 +104,7 @@ def _terms(rule: Rule) -> list[str]:
     if terms.authentication != "session":
         found.append(f"decided {_AUTHENTICATION[terms.authentication]}")
     if terms.reasons:
-        found.append("reasons offered: " + ", ".join(terms.reasons))
+        found.append("reasons offered: " + " / ".join(terms.reasons))
     if terms.question_clock == "stops":
         found.append("a question to the agent stops the clock")
     if terms.escalate_to:

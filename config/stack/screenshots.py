@@ -33,6 +33,8 @@ DOCUMENTS = {
     "unresolved": (("unresolved", TALL),),
     "health": (("health", WIDE),),
     "agent": (("agent", WIDE),),
+    "policy": (("policy", TALL),),
+    "tool": (("tool", WIDE),),
     "audit": (("audit", WIDE),),
     "path": (("path", TALL),),
 }
@@ -40,6 +42,7 @@ DOCUMENTS = {
 SIZES = ((1440, 900), (390, 844))
 THEMES = ("light", "dark")
 TALLEST = 2600
+PAINTED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-color-profile=srgb"]
 # What people have as system-ui; a bare machine would answer with a font that nobody's desktop uses.
 FONTS = """<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd"><fontconfig>
@@ -145,8 +148,11 @@ def _picture(tab: Any, theme: str, size: tuple[int, int], file: Path, *, whole: 
         height = min(TALLEST, max(size[1], tab.evaluate("document.documentElement.scrollHeight")))
         # A taller window and not a picture of the whole page: what lies outside the window is not painted.
         tab.set_viewport_size({"width": size[0], "height": height})
+        tab.evaluate(PAINTED)
     file.parent.mkdir(parents=True, exist_ok=True)
     tab.screenshot(path=file)
+    if (needed := tab.evaluate("document.documentElement.scrollWidth")) > size[0]:
+        say(f"{file.stem} is {needed} px wide in a window of {size[0]} px.")
 
 
 def main(arguments: list[str]) -> int:

@@ -5,14 +5,14 @@
 Starts on free ports in a temporary folder, prints one line of JSON when all is there and ends when its input is
 closed. {"address": URL, "people": {role: [e-mail, password]}, "pages": [[name, role, path], …], "documents": the same,
 for the pictures in docs/ alone}. Everything is made through the doors: the agent's client, a reviewer's session, the
-payment server; the policy through its service.
+payment server; the policy, and what colleagues do, through the services (showcase_data.py).
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -32,8 +32,9 @@ from sdk.clearance_client import ClearanceError, Client, Refused
 
 DECLINED, SILENT = 20, 21
 """Orders (places in the demo's table) whose refunds the payment server declines, and never tells the end of."""
-BRIEF = 777
-"""A refund of this many minor units may be decided for a second only."""
+BRIEF, ADVISED, PLACES, TWO, LEADS, FRESH, SIGNED = 777, 1300, 1400, 1500, 1600, 1700, 1800
+"""Refunds of exactly so many minor units meet a rule of their own: see RULES in showcase_data.py."""
+HOOK = "/events"
 PATIENCE = 30.0
 LONG_NOTE = "The customer wrote three times and sent photos of each side of the parcel. " * 6
 
@@ -41,9 +42,10 @@ LONG_NOTE = "The customer wrote three times and sent photos of each side of the 
 class Showcase:
     """Makes the data, and knows the pages that show it."""
 
-    def __init__(self, stack: Stack) -> None:
+    def __init__(self, stack: Stack, hook: str) -> None:
         demo = demo_note(stack.secrets)["acme"]
         self.stack = stack
+        self.hook = hook
         self.people = {role: (email, stack.secrets.password(role)) for role, email in demo["people"].items()}
         self.pages: list[tuple[str, str, str]] = []
         self.documents: list[tuple[str, str, str]] = []
@@ -58,7 +60,7 @@ class Showcase:
 
     def make(self) -> None:
         """Everything, in an order in which the slow ones wait while the others are made."""
-        self._brief_policy()
+        self._in_django("prepare", self.people["admin"][0])
         silent = self._ask("unknown", order=SILENT)
         brief = self._ask("expired", amount=BRIEF)
         self._decide(silent, "approve", "Photos checked.")
@@ -84,6 +86,7 @@ class Showcase:
         cancelled = self._ask("cancelled")
         self.agent.cancel(cancelled["run"], reason="Asked for the wrong customer.")
         self.pages.append(("run-refused", "operator", f"/runs/{refused}/"))
+        self._add_handled()
         self._until(brief, "expired")
         self._until(silent, "unknown")
         self._add_lists()
@@ -138,7 +141,7 @@ class Showcase:
         who = "auditor" if name == "cancelled" else "reviewer"
         self.pages.append((f"proposal-{name}", who, f"/proposals/{proposal['id']}/"))
         self.pages.append((f"run-{name}", "operator", f"/runs/{run}/"))
-        return {"run": run, "proposal": proposal["id"], "digest": proposal["digest"]}
+        return {"run": run, "proposal": proposal["id"], "digest": proposal["digest"], "arguments": wanted}
 
     def _refused(self) -> str:
         """A run whose only call is refused at once: more than is left."""
@@ -166,45 +169,45 @@ class Showcase:
             if time.monotonic() > until:
                 raise StackError(f"A call is {now}, not {state}.")
 
-    def _brief_policy(self) -> None:
-        """The demo's policy with one rule before it: some refunds may be decided for a second only."""
-        code = f"""
-            from access.selectors.actors import actor_for_session, tenant_id_of, user_id_of
-            from approvals.selectors.policies import policy_in_force
-            from approvals.services.policy import policy_publish
-            from approvals.services.policy_draft import policy_draft_create
-            tenant = tenant_id_of("acme")
-            admin = actor_for_session(user_id_of({self.people["admin"][0]!r}), tenant)
-            source = open({str(ROOT / "config/demo_data/policies/acme.yaml")!r}).read()
-            brief = '''rules:
-              - id: refund-brief
-                tool: refund_order
-                when: "args.amount == {BRIEF}"
-                effect: ask
-                approvers: [{{group: finance, count: 1}}]
-                expires_in_s: 1
-            '''
-            source = source.replace("rules:", __import__("textwrap").dedent(brief).replace("\\n-", "\\n  -"), 1)
-            policy_publish(actor=admin, source=source, based_on=policy_in_force(tenant).number)
-            tests = '\\n'.join(('tests:',
-                '  - {{name: a lamp is asked, tool: refund_order, '
-                'arguments: {{order_id: ord_1, amount: 5, currency: AUD}}, state: {{status: succeeded, '
-                'left: 9, currency: AUD}}, expect: {{effect: ask}}}}',
-                '  - {{name: reading is asked, tool: get_order, arguments: {{order_id: ord_1}}, '
-                'expect: {{effect: ask}}}}', ''))
-            policy_draft_create(actor=admin, name="Refunds before Christmas", source=source + tests)
-            from approvals.core.contract_text import written
-            from approvals.selectors.catalogue import contract_document
-            from approvals.services.candidate import candidate_store
-            from approvals.services.contract import contract_admit
-            _, first = contract_document(tenant, "get_order")
-            contract_admit(actor=admin, document=first | {{"title": "Look an order up by its number"}})
-            _, refund = contract_document(tenant, "refund_order")
-            looser = refund | {{"approval": "policy", "expires_in_s": 3600, "title": "Pay an order back"}}
-            candidate_store(actor=admin, source=written(looser), note="Small refunds need nobody.", based_on=1)
-        """
+    def _add_handled(self) -> None:
+        """Proposals that colleagues have laid hands on, and those that ask more of who decides."""
+        asked = {
+            name: self._ask(name, amount=amount)
+            for name, amount in (
+                ("claimed", 1250),
+                ("question", 1250),
+                ("answered", 1250),
+                ("edited", 1250),
+                ("one-of-two", TWO),
+                ("advised", ADVISED),
+                ("alarmed", LEADS),
+                ("places", PLACES),
+                ("fresh", FRESH),
+                ("signed", SIGNED),
+            )
+        }
+        people = (self.people["admin"][0], self.people["reviewer"][0])
+        made = json.loads(self._in_django("finish", *people, self.hook, asked))
+        self.agent.answer(asked["answered"]["run"], "refund", "The left side, where the courier's label is.")
+        chosen = "&".join(f"id={asked[name]['proposal']}" for name in ("claimed", "question", "answered"))
+        self.pages += [
+            ("proposal-revision", "reviewer", f"/proposals/{made['edited']}/"),
+            ("proposal-edit", "reviewer", f"/proposals/{asked['claimed']['proposal']}/edit/"),
+            ("proposal-ask", "reviewer", f"/proposals/{asked['claimed']['proposal']}/ask/"),
+            ("inbox-chosen", "reviewer", f"/inbox/chosen/?{chosen}"),
+            ("inbox-none-chosen", "reviewer", "/inbox/chosen/"),
+            ("replay", "admin", f"/policies/replays/{made['replay']}/"),
+        ]
+        self.documents += [
+            ("policy", "admin", f"/policies/draft/{made['draft']}/#replay"),
+            ("tool", "admin", "/tools/refund_order/"),
+        ]
+
+    def _in_django(self, name: str, *arguments: Any) -> str:
+        """Runs a function of showcase_data.py beside the product and answers what it answers."""
+        code = f"from config.stack.showcase_data import {name}; print({name}(*{arguments!r}))"
         done = subprocess.run(
-            [sys.executable, "manage.py", "shell", "-v", "0", "-c", textwrap.dedent(code)],
+            [sys.executable, "manage.py", "shell", "-v", "0", "-c", code],
             env=self.stack.environment,
             cwd=ROOT,
             capture_output=True,
@@ -212,16 +215,20 @@ class Showcase:
             check=False,
         )
         if done.returncode:
-            raise StackError(f"The policy could not be published:\n{done.stdout}{done.stderr}")
+            raise StackError(f"The showcase's data could not be made:\n{done.stdout}{done.stderr}")
+        return done.stdout.strip().rpartition("\n")[2]
 
 
-class Payments:
-    """What the payment server is made to answer to the orders DECLINED and SILENT."""
+class Outside:
+    """What the payment server is made to answer to the orders DECLINED and SILENT, and a receiver of events to all but
+    a test."""
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
 
     def __call__(self, method: str, path: str, body: bytes) -> int | None:
+        if path == HOOK:
+            return 200 if b'"type": "test"' in body else 503
         if not path.startswith("/v1/refunds"):
             return None
         orders = self._stack.orders("acme")
@@ -239,12 +246,14 @@ def main() -> int:
         folder = Path(name)
         folder.chmod(0o711)
         stack = Stack(Layout(folder), tools.free_port(), durable=False)
-        proxy = TimingProxy(lambda: stack.payments_port, Payments(stack))
+        proxy = TimingProxy(lambda: stack.payments_port, Outside(stack))
         stack.payments_front = proxy.port
+        # Events are sent by https only, but to a host that the settings name.
+        os.environ["CLEARANCE_WEBHOOK_HOSTS"] = "127.0.0.1"
         try:
             stack.start(agent=False)
             stack.wait_for_worker()
-            show = Showcase(stack)
+            show = Showcase(stack, f"http://127.0.0.1:{proxy.port}{HOOK}")
             with closing(show.agent):
                 show.make()
             told = {"address": stack.address, "people": show.people, "pages": show.pages, "documents": show.documents}

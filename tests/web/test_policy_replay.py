@@ -126,7 +126,7 @@ def test_coverage_says_what_becomes_of_every_tool_and_whom_nobody_asks_about_sta
     assert "1 tool with side effects is allowed for some agent, and no rule asks anybody about it." in said
     order = [said.index(name) for name in ("send_gift Send", "get_order ", "refund_order ")]
     assert order == sorted(order)
-    assert "may: too-large refuses; else: refund asks 1 of finance" in said
+    assert "some: too-large refuses all others: refund asks 1 of finance" in said
     assert "allowed gifts allows support-agent" in said
 
 

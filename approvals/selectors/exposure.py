@@ -12,6 +12,7 @@ from django.db import connection
 
 from approvals.core.exposure import Subjects
 from approvals.core.policy_names import DIMENSIONS
+from approvals.models import ExposureEntry
 from audit.core.jsondoor import SAFE_INTEGER
 
 _READ = """
@@ -65,3 +66,8 @@ def exposure_of(
                 "calls": max(0, min(int(calls), SAFE_INTEGER)),
             }
     return found
+
+
+def may_have_happened(*, tenant_id: UUID | str, key: str) -> bool:
+    """Whether the call with this key was started and it was never proven that nothing came of it."""
+    return ExposureEntry.objects.filter(tenant_id=tenant_id, key=key, counted=True).exists()

@@ -244,6 +244,11 @@ def _frozen(policy: Policy, request: Request) -> Verdict | None:
     return Verdict("deny", FROZEN, message, named, policy.number, found.matched)
 
 
+def is_frozen(verdict: Verdict) -> bool:
+    """True if it is a freeze that denies the call: it may not be started now, and may be when that is over."""
+    return verdict.effect == "deny" and verdict.code == FROZEN and verdict.rule_id.startswith("freeze:")
+
+
 def _within_limits(policy: Policy, request: Request, decided: Verdict) -> Verdict:
     """The stricter of the rule's verdict and of the limits that the call would pass; where both ask, all are asked."""
     if decided.effect == "deny":

@@ -100,6 +100,15 @@ def rules_of(tenant_id: UUID | str, number: int) -> Policy:
     return _rules(version)
 
 
+def rules_in_force(tenant_id: UUID | str) -> Policy:
+    """The parsed rules of the active version, for pages; whoever acts on a verdict holds the version (`call_judge`).
+    Raises like `rules_of`."""
+    head = PolicyHead.objects.filter(tenant_id=tenant_id).values("active_number")
+    active = PolicyVersion.objects.filter(tenant_id=tenant_id, number__in=head)
+    version = active.values_list("id", flat=True).first()
+    return NOTHING_ALLOWED if version is None else _rules(version)
+
+
 @lru_cache(maxsize=256)
 def _rules(version_id: UUID) -> Policy:
     row = PolicyVersion.objects.get(pk=version_id)

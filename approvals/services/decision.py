@@ -19,6 +19,7 @@ from approvals.models import Claim, Decision, Permit, Proposal
 from approvals.selectors.bound import Bound, read_bound
 from approvals.selectors.catalogue import still_admitted
 from approvals.selectors.deciders import counted_votes, requires_of
+from approvals.selectors.frozen import freeze_of
 from approvals.selectors.places import OWN, check_place_free, giver_for
 from approvals.services.published import proposal_judge_published, stricter_today
 from approvals.services.signing import Answer, Judged, signing_judge
@@ -262,6 +263,12 @@ def _message(proposal: Proposal, verdict: str, stand: Tally) -> str:
     if verdict == "reject":
         return f"Your rejection is recorded; nothing runs, and others may still decide: it {stand.words}."
     if proposal.status == "granted":
+        freeze = freeze_of(tenant_id=proposal.tenant_id, proposal_id=proposal.pk)
+        if freeze is not None:
+            return (
+                f"Approved. A freeze of the policy ({freeze.id}) starts nothing like this until "
+                f"{clock_text(freeze.until)}: it waits, and runs then if its own time has not run out."
+            )
         return "Approved. It runs now, after everything was checked once more."
     return f"Your approval is recorded; nothing runs yet: it {stand.words}."
 

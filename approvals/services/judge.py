@@ -5,7 +5,7 @@ alike, inside the transaction that acts on its verdict.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -113,18 +113,21 @@ def call_judge(
     run: Mapping[str, Json] | None = None,
     key: str = "",
     acting: bool = False,
+    waiting: bool = False,
 ) -> Verdict:
     """The verdict of now on a call: the requester's rights, the contract's admission and checks, today's policy (A5).
 
     `run` is what `run_facts` made, `key` the call's idempotency key: what it was counted for itself is not held against
     it. `acting`: the effect starts in this transaction if the verdict lets it; then the sums that limits are judged by
-    are held until it ends, so that of two calls that together pass a limit one passes.
+    are held until it ends, so that of two calls that together pass a limit one passes. `waiting`: it is asked what
+    becomes of a call that waits for people, and nothing is started on the answer; then freezes are left out, which only
+    say when nothing may be started.
 
     Needs the transaction that acts on the verdict: the policy's number is held in it, so that nobody publishes another
     one in between. Never raises for what a rule or value is (S63). Raises Conflict (CALL_DAMAGED, CONTRACT_ALTERED,
     POLICY_ALTERED) for stored rows that are not what was written.
     """
-    if not connection.in_atomic_block:
+    if not connection.in_atomic_block or (acting and waiting):
         raise RuntimeError("a verdict holds only in the transaction that acts on it")
     contract = contract_of(tool_version_id)
     facts = parse_call_bytes(canonical)
@@ -142,6 +145,8 @@ def call_judge(
             number,
         )
     policy = rules_of(tenant_id, number)
+    if waiting and policy.freezes:
+        policy = replace(policy, freezes=())
     request = request_judged(
         tenant_id=tenant_id,
         policy=policy,

@@ -17,7 +17,7 @@ from access.selectors.actors import RequesterFacts, decider_facts
 from approvals.core.digest import digest as digest_of
 from approvals.core.digest import snapshot_bytes, snapshot_hash
 from approvals.core.eligibility import tally
-from approvals.core.policy import Verdict, same_or_looser
+from approvals.core.policy import Verdict, is_frozen, same_or_looser
 from approvals.core.reasons import reason_of
 from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.bound import Altered, Bound, read_bound
@@ -43,7 +43,7 @@ MAX_STATE_AGE = timedelta(seconds=5)
 ENDED = ("succeeded", "failed", "compensated")
 OUTCOMES = ("unknown", "refused", "retry", *ENDED)
 
-type RefusedKind = Literal["expired", "refused", "ask_again", "retry_read", "taken"]
+type RefusedKind = Literal["expired", "refused", "ask_again", "retry_read", "taken", "frozen"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,8 @@ class Refused:
     `kind`: *expired* and *refused* are final, the proposal has been closed in this transaction (or was before);
     *ask_again*: the proposal waits for people in `proposal.round`, the call has to wait too; *retry_read*: nothing
     changed, read the target's state again and come back; *taken*: another dispatch has the permit and the call, this
-    one has nothing to say about it. `verdict` is today's judgement where there was one.
+    one has nothing to say about it; *frozen*: nothing changed, come back when the freeze is over. `verdict` is today's
+    judgement where there was one.
     """
 
     kind: RefusedKind
@@ -195,6 +196,8 @@ class _Check:
             **facts_of(proposal),
             acting=True,
         )
+        if is_frozen(today):
+            return self._refused("frozen", Because(code=today.code.upper(), message=today.message), today)
         if today.effect == "deny":
             return self.refuse(today.code.upper(), today.message, today)
         because = self._changed(bound, today, state, votes)

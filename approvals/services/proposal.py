@@ -338,6 +338,7 @@ def _judge_again(proposal: Proposal, state: Mapping[str, Json], read_at: datetim
             token_session_id=proposal.token_session_id,
         ),
         **facts_of(proposal),
+        waiting=True,
     )
     if today.effect == "deny":
         because = Because(code=today.code.upper(), message=today.message)

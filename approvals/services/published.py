@@ -70,8 +70,9 @@ def proposal_judge_published(*, proposal_id: UUID) -> Judged:
     """Judge one open proposal under the version in force, on the state that was read last.
 
     Stricter for this very call: votes and permit are void and the next round is open, or it is refused where the policy
-    denies it now. A loosening, an unrelated edit, and whatever the policy did not say, such as an agent without its
-    rights, change nothing here: not even the row's version.
+    denies it now. A loosening, an unrelated edit, a freeze (which holds back what is approved, and closes nothing), and
+    whatever the policy did not say, such as an agent without its rights, change nothing here: not even the row's
+    version.
     """
     with transaction.atomic():
         # Most of what waits has not changed: that is found without holding anybody up.
@@ -137,6 +138,7 @@ def _stricter(proposal: Proposal, requirement: Verdict) -> Verdict | None:
             token_session_id=proposal.token_session_id,
         ),
         **facts_of(proposal),
+        waiting=True,
     )
     if today.effect == "deny":
         return today if _by_policy(today) else None

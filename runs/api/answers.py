@@ -7,6 +7,7 @@ from django.conf import settings
 from django.urls import reverse
 from rest_framework.response import Response
 
+from approvals.selectors.frozen import freeze_of
 from approvals.selectors.links import ProposalLink, proposal_link
 from audit.core.actor import Actor
 from audit.core.entry import utc_text
@@ -95,6 +96,7 @@ def call_form(actor: Actor, call: CallRow) -> dict[str, Any]:
         "question": _question(link) if link and call.state in _HELD_BACK else None,
         "edited": _edited(link) if link else None,
         "stopped": _stopped(actor, call) if call.state in _HELD_BACK else None,
+        "frozen": _frozen(actor, link) if link and call.state in _HELD_BACK else None,
         "result": value,
         "result_label": label or None,
         "receipt": answer.get("receipt"),
@@ -150,6 +152,18 @@ def _stopped(actor: Actor, call: CallRow) -> dict[str, Any] | None:
         "reason": stop.reason,
         "message": f"{stop.what} is stopped by {stop.set_by_name} since {utc_text(stop.set_at)}: {stop.reason} "
         "The call is not refused: it goes on when the stop is lifted, if its time has not run out by then.",
+    }
+
+
+def _frozen(actor: Actor, link: ProposalLink) -> dict[str, Any] | None:
+    freeze = freeze_of(tenant_id=actor.tenant_id, proposal_id=link.id)
+    if freeze is None:
+        return None
+    return {
+        "rule": f"freeze:{freeze.id}",
+        "until": freeze.until,
+        "message": f"The policy starts nothing of this kind until {utc_text(freeze.until)} ({freeze.id}). "
+        "The call is not refused: it can be decided, and approved it goes on then, if its time has not run out.",
     }
 
 

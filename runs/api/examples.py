@@ -66,6 +66,7 @@ WAITING: dict[str, Any] = {
     "question": None,
     "edited": None,
     "stopped": None,
+    "frozen": None,
     "result": None,
     "result_label": None,
     "receipt": None,

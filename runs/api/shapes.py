@@ -209,6 +209,14 @@ class StoppedForm(Shape):
     message = serializers.CharField(help_text="A plain sentence.")
 
 
+class FrozenForm(Shape):
+    """What holds the call back, although it may be approved: a freeze of the policy."""
+
+    rule = serializers.CharField(help_text="freeze: and its id.")
+    until = serializers.DateTimeField()
+    message = serializers.CharField(help_text="A plain sentence.")
+
+
 class CallAnswer(Shape):
     """Where a call stands, and what is known of its effect."""
 
@@ -237,6 +245,7 @@ class CallAnswer(Shape):
     question = QuestionForm(allow_null=True, help_text="Open while people wait for your answer.")
     edited = EditedForm(allow_null=True)
     stopped = StoppedForm(allow_null=True)
+    frozen = FrozenForm(allow_null=True)
     result = AnyJson()
     result_label = ResultLabel(allow_null=True)
     receipt = Receipt(allow_null=True)

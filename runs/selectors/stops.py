@@ -13,6 +13,7 @@ from django.db.models import Case, Count, IntegerField, Q, QuerySet, Value, When
 
 from access.selectors.names import agent_names
 from approvals.selectors.catalogue import tool_names
+from approvals.selectors.frozen import Freezing, freeze_of
 from approvals.selectors.links import proposal_link
 from audit.core.actor import Actor
 from audit.core.refusal import Forbidden
@@ -95,13 +96,27 @@ class GuardsShown:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Banner:
     """What a page says of stops. On a proposal's page `call` is *pending* or *granted*, and `expires_at` says until
-    when its approval can still be executed; on others it is ""."""
+    when its approval can still be executed; on others it is "". `freeze` is what the policy holds that call back by."""
 
     stops: Sequence[StopRow]
     in_flight: int
     held: int
     expires_at: datetime | None = None
     call: str = ""
+    freeze: Freezing | None = None
+
+    @property
+    def over(self) -> str:
+        """When what is held back goes on, as the end of a sentence."""
+        stops = f"{'the stops are' if len(self.stops) > 1 else 'the stop is'} lifted"
+        if self.freeze is None:
+            return stops
+        return f"{stops} and the freeze is over" if self.stops else "the freeze is over"
+
+    @property
+    def held_by(self) -> str:
+        """What holds it back, in one word."""
+        return "stopped" if self.stops else "frozen"
 
     @property
     def sig(self) -> str:
@@ -230,16 +245,17 @@ def stops_banner_of_run(actor: Actor, run_id: UUID) -> Banner | None:
 def stops_banner_of_proposal(actor: Actor, proposal_id: UUID) -> Banner | None:
     """What a proposal's page says, while its call could still be executed."""
     in_force = stops_in_force(actor.tenant_id)
-    link = proposal_link(actor, proposal_id) if in_force else None
+    freeze = freeze_of(tenant_id=actor.tenant_id, proposal_id=proposal_id)
+    link = proposal_link(actor, proposal_id) if in_force or freeze else None
     if link is None or link.status not in ("pending", "granted"):
         return None
     call = Call.objects.filter(proposal_id=proposal_id, run__in=visible_runs(actor)).select_related("run").first()
     if call is None or call.state not in ("waiting", "ready"):
         return None
     covering = [row for row in in_force if row.covers(agent_id=call.run.agent_id, tool=call.tool)]
-    if not covering:
+    if not covering and freeze is None:
         return None
-    return Banner(stops=covering, held=0, in_flight=0, expires_at=link.expires_at, call=link.status)
+    return Banner(stops=covering, held=0, in_flight=0, expires_at=link.expires_at, call=link.status, freeze=freeze)
 
 
 def _mine(actor: Actor) -> QuerySet[Stop]:

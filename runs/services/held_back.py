@@ -1,4 +1,4 @@
-"""Calls that a stop holds back while their approval ends: expired, taken back, asked anew.
+"""Calls that a stop or a freeze holds back while their approval ends: expired, taken back, asked anew.
 
 Nobody claims them, so nobody redeems their permit and is told there. Found by the sweep; without it the agent would
 wait for a call that can never run.

@@ -26,6 +26,7 @@ from runs.core.kinds import CallState
 from runs.core.kinds import EventKind as K
 from runs.core.reducer import CallMachine
 from runs.services.dispatch import Observed, dispatch_held_in, dispatch_hold, dispatch_send
+from runs.services.frozen import dispatch_frozen, dispatch_wait_frozen
 from runs.services.lost_time import lost_time_pass
 from runs.services.observing import dispatch_observe
 from runs.services.recording import dispatch_record
@@ -44,6 +45,10 @@ class _Stale(Exception):
 
 class _Stopped(Exception):
     """People have stopped what this call belongs to. Rolls back; it waits until they lift it."""
+
+
+class _Frozen(Exception):
+    """A freeze has begun since the look before. Rolls back: the permit stays ready, the call waits until it is over."""
 
 
 class _Busy(Exception):
@@ -65,6 +70,8 @@ def dispatch_call(*, claim: Claim) -> None:
         # Before the target is asked for anything: a stopped call comes here only to be told that it is too late.
         dispatch_refuse(job=work, refusal=_late(), final="expired")
         return
+    if dispatch_frozen(work=work):
+        return
     if resources.is_held(tenant_id=work.call.tenant_id, resource=work.resource):
         _wait_for_resource(work)
         return
@@ -81,6 +88,8 @@ def dispatch_call(*, claim: Claim) -> None:
         _wait_for_resource(work)
     except _Stopped:
         claims.give_back(claim, wait_ms=0, count_attempt=False, error="stopped")
+    except _Frozen:
+        dispatch_wait_frozen(work=work)
     except _Stale as stale:
         if not dispatch_try_again(work=work, refusal=Unavailable(str(stale), code="STATE_TOO_OLD")):
             dispatch_refuse(job=work, refusal=Unavailable(str(stale), code="STATE_TOO_OLD"))
@@ -108,7 +117,7 @@ def _start(work: Work, observed: Observed, *, since: datetime) -> datetime | Non
     """Re-check everything and record the intent. The request's deadline; None when the call has been settled or held.
 
     `since`: when the row was claimed, before the resource was found free and the state was read.
-    Raises _Stopped, _Busy, Gone, FenceLost; each rolls everything back.
+    Raises _Stopped, _Frozen, _Busy, Gone, FenceLost; each rolls everything back.
     """
     claim, call_id = work.claim, work.call.call_id
     with transaction.atomic():
@@ -225,6 +234,8 @@ def _not_redeemed(work: Work, loaded: Loaded, machine: CallMachine, observed: Ob
     """What approvals says instead of the permit becomes the call's next step, in the same transaction."""
     if refused.kind == "retry_read":
         raise _Stale(refused.message)
+    if refused.kind == "frozen":
+        raise _Frozen
     if refused.code == "SUPERSEDED":
         raise Gone  # it was edited: its resolution ends this call and begins the revision
     if refused.kind == "ask_again" and refused.proposal is not None:

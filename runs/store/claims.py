@@ -116,6 +116,10 @@ def extend(claim: Claim, *, lease_until: datetime) -> bool:
     )
 
 
+FROZEN = "frozen"
+"""Why a row was given back that a freeze of the policy holds back."""
+
+
 def give_back(claim: Claim, *, wait_ms: int, count_attempt: bool, error: str = "") -> bool:
     """Make a claimed row ready again after `wait_ms`. False when it is no longer ours.
 

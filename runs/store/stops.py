@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import DatabaseError, connection, transaction
 
 from runs.selectors.passed_over import PASSED_OVER
+from runs.store.claims import FROZEN
 
 LOCK = 1937010544
 """The number of the stops' advisory locks, as in the SQL function `runs_stop_look`."""
@@ -88,16 +89,17 @@ def runs_held_by(stop_id: UUID, *, limit: int) -> list[UUID]:
 
 
 def held_back(*, limit: int) -> dict[UUID, UUID]:
-    """By proposal the row of its call, of the approved calls that are held back now."""
+    """By proposal the row of its call, of the approved calls that are held back now, by a stop or by a freeze."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"""
             WITH clock AS MATERIALIZED (SELECT clearance_now() AS now)
             SELECT k.proposal_id, k.id FROM runs_dispatch d JOIN runs_call k ON k.id = d.call_id
             WHERE d.status = 'ready' AND k.proposal_id IS NOT NULL
-              AND EXISTS (SELECT 1 FROM runs_stop WHERE lifted_at IS NULL) AND {PASSED_OVER}
+              AND (d.kind = 'dispatch' AND d.last_error = %s
+                OR EXISTS (SELECT 1 FROM runs_stop WHERE lifted_at IS NULL) AND {PASSED_OVER})
             ORDER BY d.not_before LIMIT %s
             """,  # noqa: S608 - a constant of ours
-            [limit],
+            [FROZEN, limit],
         )
         return dict(cursor.fetchall())

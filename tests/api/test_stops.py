@@ -73,6 +73,27 @@ def test_the_agent_reads_that_its_call_is_stopped_by_whom_since_when_and_why(wor
     assert REASON in stopped["message"]
 
 
+def test_the_agent_reads_that_its_call_waits_for_a_freeze_and_until_when(world, agent):
+    call = world.held()
+    path = f"runs/{call.run_id}/calls/{call.call_id}"
+    assert agent.get(path).json()["frozen"] is None
+    freeze = '{id: audit, from: "2026-01-01T00:00:00Z", to: "2999-01-01T00:00:00Z", tools: ["*"]}'
+    world.publish(world.policy.replace("rules:", f"freeze: [{freeze}]\nrules:"))
+    world.decide(call)
+    world.work(call)
+    waiting = agent.get(path)
+    assert_described(waiting, "get", "/api/v1/runs/{run_id}/calls/{call_id}")
+    told = waiting.json()
+    assert (told["state"], told["final"], told["error"]) == ("ready", False, None)
+    assert (told["frozen"]["rule"], told["frozen"]["until"][:10]) == ("freeze:audit", "2999-01-01")
+    assert "The call is not refused" in told["frozen"]["message"]
+    page = browser(world.reviewer)
+    read = page.get("/guards/banner/", {"proposal_id": str(call.proposal_id)}).content.decode()
+    assert "A freeze of the policy starts nothing like this" in read
+    assert "Its time runs out before the freeze is over" in read
+    assert "Approved, frozen" in page.get(f"/proposals/{call.proposal_id}/").content.decode()
+
+
 def test_no_token_lists_sets_or_lifts(world, agent):
     done = stop_set(actor=world.admin, kind="tool", subject="get_order", reason=REASON)
     for response in (

@@ -1,17 +1,21 @@
 """Freezes, limits and levels through the services: what waits or was approved meets them again when it starts (A5)."""
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 
 from approvals.models import Proposal
+from approvals.selectors.frozen import freeze_of
 from approvals.selectors.proposals import proposal_detail
 from approvals.services.exposure import exposure_count
 from approvals.services.permit import Redeemed, Refused
+from approvals.services.proposal import proposal_observe
+from approvals.services.published import proposal_judge_published
 from audit.core.refusal import Invalid
 from audit.store import clock
 from tests.core.approvals.documents import refund
-from tests.support.approvals import STATE, asking
+from tests.support.approvals import DENYING, STATE, asking
 
 RULES = asking(("finance", 1)).removeprefix("version: 1\n")
 
@@ -21,15 +25,56 @@ def frozen(start, end):
     return f'version: 1\nfreeze:\n  - {{id: audit, {times}, tools: ["*"], message: Closed for the audit.}}\n{RULES}'
 
 
-def test_a_freeze_that_has_begun_since_the_approval_refuses_at_the_start(acme):
+def test_a_freeze_that_has_begun_since_the_approval_starts_nothing_and_leaves_the_approval_standing(acme):
     held = acme.hold()
     acme.decide(held)
     now = clock.now()
     acme.publish(frozen(now - timedelta(hours=1), now + timedelta(hours=1)))
     answer = acme.redeem(held)
     assert isinstance(answer, Refused)
-    assert (answer.kind, answer.code, answer.message) == ("refused", "FROZEN", "Closed for the audit.")
-    assert Proposal.objects.get(pk=held.id).status == "refused"
+    assert (answer.kind, answer.code, answer.message) == ("frozen", "FROZEN", "Closed for the audit.")
+    assert Proposal.objects.get(pk=held.id).status == "granted"
+    acme.publish(f"version: 1\n{RULES}")
+    assert isinstance(acme.redeem(held), Redeemed)
+
+
+def test_what_waits_when_a_freeze_is_published_stays_and_can_be_decided(acme):
+    """A freeze says when nothing is started, not what is decided; another rule of the same version still closes."""
+    held = acme.hold()
+    now = clock.now()
+    acme.publish(frozen(now - timedelta(hours=1), now + timedelta(hours=1)))
+    assert proposal_judge_published(proposal_id=held.id) == "same"
+    told = acme.decide(held).message
+    assert "A freeze of the policy (audit) starts nothing like this until" in told
+    row = Proposal.objects.get(pk=held.id)
+    assert (row.status, row.round) == ("granted", 1)
+    rules = DENYING.removeprefix("version: 1\n")
+    acme.publish(frozen(now - timedelta(hours=1), now + timedelta(hours=1)).replace(RULES, rules))
+    assert proposal_judge_published(proposal_id=held.id) == "refused"
+
+
+def test_a_state_that_changes_inside_a_freeze_is_asked_anew_and_closes_nothing(acme):
+    held = acme.hold()
+    now = clock.now()
+    acme.publish(frozen(now - timedelta(hours=1), now + timedelta(hours=1)))
+    proposal_observe(proposal_id=held.id, state={**STATE, "left": STATE["left"] - 1}, read_at=clock.now())
+    row = Proposal.objects.get(pk=held.id)
+    assert (row.status, row.round) == ("pending", 2)
+
+
+def test_a_freeze_holds_back_only_what_is_open_and_of_its_tools(acme):
+    held = acme.hold()
+    assert freeze_of(tenant_id=acme.tenant.id, proposal_id=held.id) is None
+    now = clock.now()
+    source = frozen(now - timedelta(hours=1), now + timedelta(hours=1))
+    acme.publish(source.replace('["*"]', "[get_order]"))
+    assert freeze_of(tenant_id=acme.tenant.id, proposal_id=held.id) is None
+    acme.publish(source)
+    found = freeze_of(tenant_id=acme.tenant.id, proposal_id=held.id)
+    assert (found.id, found.status, found.message) == ("audit", "pending", "Closed for the audit.")
+    assert freeze_of(tenant_id=uuid4(), proposal_id=held.id) is None
+    acme.decide(held, "reject", reason="No.")
+    assert freeze_of(tenant_id=acme.tenant.id, proposal_id=held.id) is None
 
 
 def test_a_freeze_that_is_over_or_has_not_begun_changes_nothing_for_what_was_approved(acme):

@@ -8,12 +8,14 @@ import sys
 from http import HTTPStatus
 from typing import cast
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, JsonResponse
 from django.template.loader import render_to_string
 
 from access.web.requests import PageRequest, sign_in_address
-from audit.core.refusal import Forbidden, Invalid, NotFound, Refusal, Unauthenticated, Unavailable
+from audit.core.refusal import Forbidden, Invalid, NotFound, Refusal, TooLarge, Unauthenticated, Unavailable
 from config.api.errors import database_silent, error_of, headers_of
 
 log = logging.getLogger(__name__)
@@ -56,8 +58,20 @@ def refusal_response(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     return HttpResponse(html, status=refusal.status, headers=headers)
 
 
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:  # noqa: ARG001 (Django passes it by name)
-    """400: a malformed request that no view saw (a host that is not ours, too many fields)."""
+def form_too_large() -> TooLarge:
+    """What a form is told that sends more than pages take, whichever door notices it."""
+    limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    return TooLarge(
+        f"What you sent is larger than {limit // (1024 * 1024)} MiB ({limit:,} bytes), which is the most that a form "
+        "takes. Nothing was changed. Go back, shorten it and send it again.",
+        detail={"limit": limit},
+    )
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    """400: a malformed request that no view saw (a host that is not ours, too many fields). 413: too large a form."""
+    if isinstance(exception, RequestDataTooBig):
+        return refusal_response(request, TooLarge() if request.path.startswith("/api/") else form_too_large())
     return refusal_response(
         request, Invalid("Your browser sent something that cannot be read. Go back and try again.", status=400)
     )

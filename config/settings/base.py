@@ -154,7 +154,8 @@ STATIC_ROOT = BASE_DIR / "var" / "static"
 # Of a type that the server does not know: nosniff would keep browsers from playing it.
 SERVESTATIC_MIMETYPES = {".wav": "audio/wav"}
 
-# The JSON door caps bodies itself (1 MiB, data rule 13) and answers 413 in words; Django's cap lies above it.
+# The JSON door caps bodies itself (1 MiB, data rule 13) and answers 413 in words; Django's cap lies above it, and
+# is what a form may have (config/api/bodies.py, config/errors.py).
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
 REST_FRAMEWORK = {

@@ -5,8 +5,9 @@ import json
 from typing import Any
 
 import pytest
+from django.conf import settings
 
-from config.api.bodies import limited
+from config.api.bodies import THROWN_AWAY, limited
 
 LIMIT = 100
 
@@ -54,6 +55,67 @@ def test_one_byte_more_is_refused_in_words():
     assert error["code"] == "BODY_TOO_LARGE"
     assert "100 bytes" in error["message"]
     assert (b"connection", b"close") in sent[0]["headers"]
+
+
+def form(size: int, *, more: bool = False, **headers: str) -> tuple[list[Any], int]:
+    """What a page's form of so many bytes gets, and how many of them were read."""
+    sent: list[Any] = []
+    left = [size]
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        while (await receive())["more_body"]:
+            pass
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    async def receive() -> Any:
+        chunk = min(left[0], 1_000_000)
+        left[0] -= chunk
+        return {"type": "http.request", "body": b"x" * chunk, "more_body": more or left[0] > 0}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    given = [(name.encode(), value.encode()) for name, value in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": "/policies/compare/", "headers": given}
+    asyncio.run(limited(app)(scope, receive, send))
+    return sent, size - left[0]
+
+
+def test_a_form_that_is_too_large_is_told_the_limit_in_a_sentence_and_is_read_to_its_end():
+    assert form(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)[0][0]["status"] == 200
+    sent, read = form(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+    page = sent[1]["body"].decode()
+    assert (sent[0]["status"], read) == (413, settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
+    assert "larger than 2 MiB (2,097,152 bytes)" in page
+    assert "<h1>Too much at once</h1>" in page
+    assert (b"content-type", b"text/html; charset=utf-8") in sent[0]["headers"]
+
+
+def test_a_part_of_a_page_gets_the_sentence_alone():
+    sent, _ = form(3_000_000, **{"hx-request": "true"})
+    assert "larger than 2 MiB" in sent[1]["body"].decode()
+    assert b"<h1>" not in sent[1]["body"]
+    assert (b"hx-retarget", b"#problem") in sent[0]["headers"]
+
+
+def test_a_form_without_an_end_is_not_read_for_ever():
+    sent, read = form(10**12, more=True)
+    assert sent[0]["status"] == 413
+    assert read <= THROWN_AWAY + 4_000_000
+
+
+@pytest.mark.parametrize("part", [False, True])
+def test_the_same_is_said_where_django_notices_it_first(client, part):
+    headers = {"HX-Request": "true"} if part else {}
+    response = client.post("/sign-in/", {"username": "x" * 3_000_000}, headers=headers)
+    page = client.post(
+        "/sign-in/", "username=" + "x" * 3_000_000, content_type="application/x-www-form-urlencoded", headers=headers
+    )
+    for answer in (response, page):
+        assert answer.status_code == 413
+        assert "larger than 2 MiB (2,097,152 bytes)" in answer.content.decode()
+        assert ("<h1>" in answer.content.decode()) is not part
 
 
 def test_an_endless_body_is_cut_off_at_the_limit():

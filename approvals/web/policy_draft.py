@@ -234,6 +234,8 @@ def _summary(look: Look) -> str:
         words.append("no tests")
     if look.notes:
         words.append(f"{len(look.notes)} note{'s' if len(look.notes) != 1 else ''}")
+    if look.blocking or look.failed:
+        words.append("cannot be published as it is")
     return " · ".join(words)
 
 

@@ -1,4 +1,4 @@
-"""axe on every page, light and dark, wide and at 360 px: no violation.
+"""axe on every page, light and dark, wide and at 360 px: no violation; and no page is wider than its window.
 
 The pages are those of the showcase (a proposal and a run in each state, lists, errors, the styleguide) and every other
 one that a link leads to, found by walking as each role: a new page is here as soon as something links to it.
@@ -75,7 +75,7 @@ def violations(tab, options):
 
 
 @pytest.mark.parametrize("role", ["", *ROLES])
-def test_no_page_has_a_violation_in_any_theme_or_width(shown, pages, tab_of, role):
+def test_no_page_has_a_violation_or_scrolls_sideways_in_any_theme_or_width(shown, pages, tab_of, role):
     tab = tab_of(role)
     found = {}
     mine = [(name, path) for who, name, path in pages if who == role]
@@ -84,6 +84,8 @@ def test_no_page_has_a_violation_in_any_theme_or_width(shown, pages, tab_of, rol
         for theme, width, height, options in LOOKS:
             tab.emulate_media(color_scheme=theme)
             tab.set_viewport_size({"width": width, "height": height})
+            if (needed := tab.evaluate("document.documentElement.scrollWidth")) > width:
+                found[f"{name} is {needed} px wide in a window of {width} px"] = theme
             for said in violations(tab, options):
                 found.setdefault(said, f"{name}, {theme}, {width} px")
     assert mine

@@ -174,7 +174,7 @@ def test_failing_tests_are_in_the_way_and_named(acme, admin):
     row = draft(acme, POLICY + TEST.replace("EFFECT", "allow"))
     shown = page(admin, f"/policies/draft/{row.id}/")
     assert "small : expected allow ; got ask 1 of finance, by refund ." in shown
-    assert "0 of 1 tests pass" in shown
+    assert "0 of 1 tests pass · cannot be published as it is" in shown
     answer = send(admin, row, "publish", reason="Now.")
     assert answer.status_code == 422
     assert "1 of its 1 tests fail" in plain(answer)

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from access.selectors.reviewers import reviewers_words
 from access.services.webhook import webhook_tell
 from approvals.models import Decision, Proposal
 from approvals.selectors.deciders import can_be_decided
@@ -25,17 +26,6 @@ logger = logging.getLogger(__name__)
 
 AGAIN = "proposal.decidable_again"
 
-# Who could decide in each organisation with something that waits, as one word that changes when it does.
-RIGHTS = """
-SELECT waiting.tenant_id, md5(COALESCE(string_agg(able.word, ' ' ORDER BY able.word), ''))
-  FROM (SELECT DISTINCT tenant_id FROM approvals_proposal WHERE status = 'pending') waiting
-  LEFT JOIN (SELECT m.tenant_id, g.slug || ':' || m.user_id AS word
-               FROM access_membership m JOIN access_user u ON u.id = m.user_id AND u.is_active
-               JOIN access_groupmember place ON place.membership_id = m.id
-               JOIN access_group g ON g.id = place.group_id
-              WHERE m.is_active AND 'reviewer' = ANY(m.roles)) able ON able.tenant_id = waiting.tenant_id
- GROUP BY waiting.tenant_id
-"""
 # Proposals without votes or edits whose people are the same need looking at only once.
 ALIKE = """
 SELECT (array_agg(id ORDER BY id))[1:%(most)s]
@@ -70,9 +60,9 @@ def alarms_look(*, known: dict[UUID, str]) -> int:
 
 
 def _rights() -> Mapping[UUID, str]:
-    with connection.cursor() as cursor:
-        cursor.execute(RIGHTS)
-        return dict(cursor.fetchall())
+    """Of each organisation with something that waits who could decide there, as one word."""
+    waiting = Proposal.objects.filter(status="pending").order_by().values_list("tenant_id", flat=True).distinct()
+    return reviewers_words(list(waiting))
 
 
 def _alike(tenant_id: UUID) -> Iterator[list[UUID]]:

@@ -101,6 +101,39 @@ def test_doors_never_touch_rows():
     assert offenders == []
 
 
+def foreign_tables(app: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """(line, table) of SQL in `app` that names a table of another one. A word of a sentence is no table."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            for found in re.finditer(r"\b(?:FROM|JOIN|UPDATE|INTO|TABLE)\s+(([a-z]+)_[a-z_]+)", node.value):
+                if found[2] in APPS and found[2] != app:
+                    yield node.lineno, found[1]
+
+
+def test_sql_names_no_table_of_another_app():
+    """Upward it would go round the import contracts, downward round the selectors: who owns a table may change it."""
+    offenders = [
+        f"{path}:{line} {table}"
+        for path, tree in sources(*APPS)
+        if "migrations" not in path.parts
+        for line, table in foreign_tables(path.parts[0], tree)
+    ]
+    assert offenders == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("SELECT 1 FROM runs_call c JOIN access_user u ON true", ["runs_call", "access_user"]),
+        ("UPDATE approvals_permit p SET status = 'void' FROM approvals_proposal q", []),
+        ("INSERT INTO audit_entry DEFAULT VALUES", ["audit_entry"]),
+        ("SELECT clearance_now() FROM generate_series(1, 2)", []),
+    ],
+)
+def test_a_foreign_table_in_sql_is_caught(sql, found):
+    assert [table for _, table in foreign_tables("approvals", ast.parse(f"x = f{sql!r}"))] == found
+
+
 def test_selectors_write_nothing():
     writing = {"save", "update", "delete", "create", "bulk_create", "bulk_update", "get_or_create", "update_or_create"}
     offenders = [

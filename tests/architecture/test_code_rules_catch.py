@@ -20,6 +20,8 @@ PLANTED: list[tuple[Callable[..., None], str, str]] = [
     (rules.test_audit_has_no_relation_to_anything, "audit/models/x.py", "ForeignKey('access.User')"),
     (rules.test_doors_never_touch_rows, "runs/web/x.py", "run.save()"),
     (rules.test_doors_never_touch_rows, "approvals/api/x.py", "Proposal.objects"),
+    (rules.test_sql_names_no_table_of_another_app, "approvals/store/x.py", "SQL = 'SELECT 1 FROM access_user'"),
+    (rules.test_sql_names_no_table_of_another_app, "audit/store/x.py", "SQL = f'UPDATE runs_run SET x = {n}'"),
     (rules.test_selectors_write_nothing, "runs/selectors/x.py", "rows.update(status='ready')"),
     (rules.test_only_the_gateway_of_processes_starts_processes, "runs/tools/x.py", "import subprocess"),
     (rules.test_every_boundary_is_held_apart_from_the_others, "runs/boundaries/browser.py", ""),

@@ -9,7 +9,6 @@ from approvals.core.editing import Edited, Field, edited, fields_of
 from approvals.models import Proposal
 from approvals.selectors.bound import read_bound
 from approvals.selectors.deciders import eligibility_of, prepared_by_of
-from approvals.selectors.exposure import may_have_happened
 from approvals.selectors.standing import visible_proposals, with_standing
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json
@@ -56,11 +55,6 @@ def _editable(proposal: Proposal) -> Editable:
     bound = read_bound(proposal, decisions=[], permit=None)
     if not bound.requirement.terms.editable or prepared_by_of(proposal):
         raise Conflict("This call is not edited. Reject it with what is wrong instead.", code="EDIT_NOT_ALLOWED")
-    if may_have_happened(tenant_id=proposal.tenant_id, key=proposal.key):
-        raise Conflict(
-            "This call was sent once before it was held, and may have happened: it is not edited.",
-            code="EDIT_NOT_ALLOWED",
-        )
     return Editable(
         digest=proposal.digest, round=proposal.round, contract=bound.contract, arguments=bound.facts.arguments
     )

@@ -20,7 +20,6 @@ from approvals.models import Proposal, Revision
 from approvals.selectors.bound import Bound, read_bound
 from approvals.selectors.catalogue import still_admitted
 from approvals.selectors.deciders import prepared_by_of
-from approvals.selectors.exposure import may_have_happened
 from approvals.selectors.judging import facts_of
 from approvals.selectors.proposals import earlier_rejection
 from approvals.services.judge import call_judge
@@ -100,13 +99,6 @@ def _not_editable(proposal: Proposal, bound: Bound) -> Refusal | None:
     if prepared_by_of(proposal):
         return Conflict(
             "An operator prepared this call to make up for another one. Reject it, and a new one can be prepared.",
-            code="EDIT_NOT_ALLOWED",
-        )
-    if may_have_happened(tenant_id=proposal.tenant_id, key=proposal.key):
-        # Sent again it has the same key, by which its target knows it; a revision would have another one (E6).
-        return Conflict(
-            "This call was sent once before it was held, and may have happened. Edited, it could happen twice. "
-            "Look at the target, and decide on it as it is.",
             code="EDIT_NOT_ALLOWED",
         )
     if proposal.revision_number >= MOST_REVISIONS:

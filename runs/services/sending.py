@@ -27,6 +27,7 @@ from runs.core.kinds import EventKind as K
 from runs.core.reducer import CallMachine
 from runs.services.dispatch import Observed, dispatch_held_in, dispatch_hold, dispatch_send
 from runs.services.frozen import dispatch_frozen, dispatch_wait_frozen
+from runs.services.in_doubt import dispatch_in_doubt_in
 from runs.services.lost_time import lost_time_pass
 from runs.services.observing import dispatch_observe
 from runs.services.recording import dispatch_record
@@ -223,6 +224,8 @@ def _authorised(work: Work, loaded: Loaded, machine: CallMachine, observed: Obse
     if verdict.effect == "allow":
         at = clock.now()
         return _May(at, leases.request_deadline(at, work.contract.timeout_ms))
+    if dispatch_in_doubt_in(loaded=loaded, work=work, machine=machine, because=verdict.message):
+        return None
     if verdict.effect == "deny":
         dispatch_refuse_in(loaded=loaded, job=work, refusal=verdict.refusal())
     else:

@@ -121,11 +121,12 @@ def revision_drop(*, loaded: Loaded, revision: RevisionFacts, actor: Actor) -> N
 def revision_words(*, revision: RevisionFacts) -> Refusal:
     """What the agent is told of the call that was edited."""
     because = f": {revision.reason}" if revision.reason else ""
+    stop = "" if because.endswith((".", "!", "?", "…")) else "."
     told = [f"{change['path']} {_side(change, 'from')} → {_side(change, 'to')}" for change in revision.changes[:_MOST]]
     more = len(revision.changes) - len(told)
     changes = ", ".join(told) + (f" and {more} more" if more > 0 else "")
     return Refusal(
-        f"{revision.editor_name} edited it ({changes}){because}. Nothing of this call was executed; call "
+        f"{revision.editor_name} edited it ({changes}){because}{stop} Nothing of this call was executed; call "
         f"{revision.call_id} goes on in its place, and people decide about that one.",
         code="SUPERSEDED",
         status=409,

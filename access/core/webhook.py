@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection
 from datetime import timedelta
-from urllib.parse import urlsplit
+from ipaddress import IPv6Address
 
 from audit.core.refusal import Invalid
 from audit.core.visible import visible
@@ -20,7 +20,7 @@ TRIES = (
 )
 """How long after each try that failed the next one comes; after the last there is none."""
 _HOST = r"\[[0-9a-f:.]+\]|[a-z0-9._-]+"
-_ADDRESS = re.compile(rf"(?P<scheme>https?)://(?P<host>{_HOST})(?::[0-9]{{1,5}})?(?:/[!-~]*)?", re.ASCII)
+_ADDRESS = re.compile(rf"(?P<scheme>https?)://(?P<host>{_HOST})(?::(?P<port>[0-9]{{1,5}}))?(?:/[!-~]*)?", re.ASCII)
 
 
 def next_try(attempts: int) -> timedelta | None:
@@ -28,10 +28,11 @@ def next_try(attempts: int) -> timedelta | None:
     return TRIES[attempts - 1] if attempts <= len(TRIES) else None
 
 
-def _can_be_taken_apart(url: str) -> bool:
+def _can_be_reached(found: re.Match[str]) -> bool:
     """Not so with a port over 65535, or with brackets around what is no IPv6 address."""
+    host, port = found["host"], found["port"]
     try:
-        return urlsplit(url).port != 0
+        return (not host.startswith("[") or bool(IPv6Address(host[1:-1]))) and (port is None or 0 < int(port) < 65_536)
     except ValueError:
         return False
 
@@ -41,7 +42,7 @@ def url_of(text: str, *, insecure: Collection[str]) -> str:
     the settings name), user information, a fragment, characters that people cannot see."""
     url = text.strip()
     found = _ADDRESS.fullmatch(url) if len(url) <= 2_000 and "#" not in url else None
-    if found is None or not _can_be_taken_apart(url) or any(piece.kind == "escape" for piece in visible(url)):
+    if found is None or not _can_be_reached(found) or any(piece.kind == "escape" for piece in visible(url)):
         raise Invalid(
             "An address is written like https://example.org/hooks/clearance: lower-case host, no user name, no #.",
             code="WEBHOOK_URL",

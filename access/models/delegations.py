@@ -87,4 +87,8 @@ class WebhookDelivery(models.Model):
         indexes = [
             models.Index(fields=["due_at"], name="access_webhook_due", condition=models.Q(state="waiting")),
             models.Index(fields=["tenant", "-id"], name="access_webhook_last"),
+            # What is old enough to be removed.
+            models.Index(
+                fields=["state", "ended_at"], name="access_webhook_ended", condition=models.Q(ended_at__isnull=False)
+            ),
         ]

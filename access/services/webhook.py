@@ -21,7 +21,7 @@ from standardwebhooks.webhooks import Webhook
 from access.core.rights import require_admin
 from access.core.webhook import LEASE, next_try, url_of
 from access.models import WebhookDelivery, WebhookEndpoint
-from access.store import cipher, outbound
+from access.store import cipher, deliveries, outbound
 from audit.core.actor import SYSTEM, Actor
 from audit.core.refusal import Conflict, NotFound, Refusal
 from audit.services.record import audit_record, audit_record_or_owe, audit_refusals
@@ -133,6 +133,11 @@ def webhook_send(*, tenant_id: UUID) -> int:
             break
         arrived += 1
     return arrived
+
+
+def webhooks_forget_old(*, limit: int = 5_000) -> int:
+    """Remove deliveries that ended long ago (30 days, 90 where they were given up); how many. For the sweep."""
+    return deliveries.forget_old(limit=limit)
 
 
 def _take(tenant_id: UUID) -> tuple[WebhookDelivery, WebhookEndpoint] | None:

@@ -62,4 +62,8 @@ class Notice(models.Model):
             models.Index(fields=["due_at"], name="approvals_notice_due", condition=Q(ended_at__isnull=True)),
             # When somebody was mailed last.
             models.Index(fields=["person_id", "ended_at"], name="approvals_notice_sent", condition=Q(outcome="sent")),
+            # What is old enough to be removed.
+            models.Index(
+                fields=["outcome", "ended_at"], name="approvals_notice_ended", condition=Q(ended_at__isnull=False)
+            ),
         ]

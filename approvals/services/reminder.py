@@ -106,6 +106,11 @@ def digests_due(*, limit: int = 50) -> list[UUID]:
     return alarms.people_due(limit, quiet=QUIET)
 
 
+def notices_forget_old(*, limit: int = 5_000) -> int:
+    """Remove lines of mails that ended long ago (30 days, 90 where they were given up); how many. For the sweep."""
+    return alarms.forget_old(limit=limit)
+
+
 def digest_send(*, person_id: UUID) -> bool:
     """One mail to one person with everything that is due; False where there was nothing, or it could not be sent.
 

@@ -14,6 +14,8 @@ from audit.store import clock
 
 LEASE = timedelta(minutes=5)
 """Whoever takes notices to mail them has them for so long; then they are due again."""
+KEPT_DAYS = {"sent": 30, "stale": 30, "given_up": 90}
+"""Days for which a line is kept by what became of it."""
 MOST_PEOPLE = 200
 """More people than this are not mailed about one proposal."""
 
@@ -96,3 +98,19 @@ def put_back(rows: Collection[Notice], wait: timedelta) -> None:
     """They are tried again after so long."""
     waiting = Notice.objects.filter(pk__in=[row.pk for row in rows], ended_at=None)
     waiting.update(due_at=clock.ClearanceNow() + wait)
+
+
+def forget_old(*, limit: int) -> int:
+    """Remove lines that ended long ago, the oldest first, at most so many of each kind; how many."""
+    removed = 0
+    with connection.cursor() as cursor:
+        for outcome, days in KEPT_DAYS.items():
+            cursor.execute(
+                "DELETE FROM approvals_notice WHERE id IN (SELECT id FROM approvals_notice "
+                "WHERE outcome = %s AND ended_at IS NOT NULL "
+                "AND ended_at < (SELECT clearance_now()) - %s * interval '1 day' "
+                "ORDER BY ended_at LIMIT %s FOR UPDATE SKIP LOCKED)",
+                [outcome, days, limit],
+            )
+            removed += cursor.rowcount
+    return removed

@@ -22,7 +22,7 @@ APPEND_ONLY = (
     "approvals_reminder",
 )
 # Nothing of the application deletes rows but these: sessions, debts, settled leases, places, stale counters, used
-# challenges, views.
+# challenges, views, what was sent long ago.
 MAY_DELETE = (
     "django_session",
     "audit_owed",
@@ -31,6 +31,8 @@ MAY_DELETE = (
     "access_agentprincipal",
     "access_throttle",
     "access_passkeychallenge",
+    "access_webhookdelivery",
+    "approvals_notice",
     "approvals_savedview",
     "approvals_claim",
     "approvals_exposurebucket",

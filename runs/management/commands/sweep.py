@@ -19,12 +19,12 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
-from access.services.webhook import webhook_send, webhooks_due
+from access.services.webhook import webhook_send, webhooks_due, webhooks_forget_old
 from approvals.services.alarm import alarms_look
 from approvals.services.exposure import exposure_forget_old
 from approvals.services.proposal import proposal_expire_due
 from approvals.services.published import open_judge, open_tenants
-from approvals.services.reminder import digest_send, digests_due, proposals_remind
+from approvals.services.reminder import digest_send, digests_due, notices_forget_old, proposals_remind
 from approvals.services.replay import replays_left_alone
 from audit.services.heartbeat import heartbeat_record
 from audit.services.months import audit_months_prepare
@@ -112,6 +112,8 @@ class Sweep:
             Chore("mail what people are told", 20, self._mails),
             Chore("send webhooks", 1, self._webhooks),
             Chore("forget counters that no limit reaches", 600, exposure_forget_old),
+            Chore("forget webhooks that were sent long ago", 600, webhooks_forget_old),
+            Chore("forget mails that were sent long ago", 600, notices_forget_old),
             Chore("pay owed audit entries", 5, audit_pay_owed),
             Chore("prepare the audit log's months", 3600, lambda: audit_months_prepare(actor=sweep_actor())),
         ]

@@ -5,7 +5,7 @@ import logging
 from audit.core.refusal import Refusal
 from runs.services.reconcile import reconcile_leave_in
 from runs.services.refusing import dispatch_refuse_in
-from runs.services.work import Gone, Job
+from runs.services.work import Gone, Job, Work
 from runs.store.append import Loaded
 from runs.tools.outcome import LookedUp
 
@@ -23,9 +23,17 @@ def dispatch_exhausted(*, loaded: Loaded, job: Job) -> None:
                 loaded=loaded, job=job, found=LookedUp("inconclusive", code="ATTEMPTS_EXHAUSTED", message=message)
             )
         else:
-            dispatch_refuse_in(loaded=loaded, job=job, refusal=_refusal(attempts), guarded=False)
+            dispatch_refuse_in(loaded=loaded, job=_verified(job), refusal=_refusal(attempts), guarded=False)
     except Gone:
         log.info("Call %s had ended before its attempts were used up.", job.call.call_id)
+
+
+def _verified(job: Job) -> Job:
+    """With its contract, where the stored call is sound: then what may have happened is looked up, not refused."""
+    try:
+        return Work.verified(job)
+    except Refusal:
+        return job
 
 
 def _refusal(attempts: int) -> Refusal:

@@ -12,6 +12,7 @@ from runs.core import leases
 from runs.core.answers import ended
 from runs.core.kinds import CallState
 from runs.core.kinds import EventKind as K
+from runs.services.in_doubt import dispatch_in_doubt_in
 from runs.services.work import Gone, Job, Work
 from runs.store import claims
 from runs.store.append import Appended, Loaded, append, lock_run
@@ -42,12 +43,18 @@ def dispatch_refuse_in(
     guarded: bool = True,
     settled: bool = False,
 ) -> Appended:
-    """The same in the caller's transaction, under the run's head. Raises Gone.
+    """The same in the caller's transaction, under the run's head. Raises Gone. A call that was sent before and may have
+    happened is left unknown instead, and looked up: a refusal says that nothing was done.
 
     `settled`: approvals has moved the proposal itself, when it refused to redeem the permit.
     """
     machine = job.standing(loaded, *NOT_SENT)
     if isinstance(job, Work):
+        left_open = dispatch_in_doubt_in(
+            loaded=loaded, work=job, machine=machine, because=refusal.message, guarded=guarded
+        )
+        if left_open is not None:
+            return left_open
         refusal = job.with_alternatives(refusal)
     told = refusal.as_dict()
     appended = append(

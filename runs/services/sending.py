@@ -224,11 +224,9 @@ def _authorised(work: Work, loaded: Loaded, machine: CallMachine, observed: Obse
     if verdict.effect == "allow":
         at = clock.now()
         return _May(at, leases.request_deadline(at, work.contract.timeout_ms))
-    if dispatch_in_doubt_in(loaded=loaded, work=work, machine=machine, because=verdict.message):
-        return None
     if verdict.effect == "deny":
         dispatch_refuse_in(loaded=loaded, job=work, refusal=verdict.refusal())
-    else:
+    elif dispatch_in_doubt_in(loaded=loaded, work=work, machine=machine, because=verdict.message) is None:
         dispatch_hold(work=work, loaded=loaded, observed=observed, verdict=verdict, requester=requester)
     return None
 

@@ -1,5 +1,7 @@
 """runs/services/in_doubt.py: what may have happened is neither refused nor held, whatever today's policy says (S80)."""
 
+from datetime import timedelta
+
 import pytest
 
 from approvals.models import Proposal
@@ -16,18 +18,22 @@ SAFE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("policy", [DENYING, asking(("finance", 1))], ids=["denied", "asked"])
-def test_a_call_whose_answer_was_lost_is_looked_up_where_it_may_not_be_sent_again(world, policy):
+@pytest.mark.parametrize("obstacle", [DENYING, asking(("finance", 1)), "late"], ids=["denied", "asked", "late"])
+def test_a_call_whose_answer_was_lost_is_looked_up_where_it_may_not_be_sent_again(world, stand_at, obstacle):
     shop = Shop()
     with Target(shop) as target:
         shop.target, shop.refund = target, shop.lose
         world.admit("refund_order", lambda document: document.update(SAFE), host=target.host)
         world.publish(ALLOWING)
         run, order = world.run(), world.order()
-        call = world.refund(run, order)
+        soon = clock.now() + timedelta(seconds=90)  # later than the retry is due
+        call = world.refund(run, order, deadline=soon if obstacle == "late" else None)
         world.work(run)
         assert kinds(run.id)[-1] == "dispatch_failed"
-        world.publish(policy)
+        if obstacle == "late":
+            stand_at(soon)
+        else:
+            world.publish(obstacle)
         Dispatch.objects.filter(call_id=call.id, status="ready").update(not_before=clock.now())
         work_until_final(world, call)
     after = world.look(call)

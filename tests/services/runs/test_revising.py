@@ -60,7 +60,10 @@ def test_the_agent_is_told_who_changed_what_and_which_call_goes_on(world):
     world.work(call)
     error = world.look(call).answer["error"]
     assert (error["code"], error["outcome"], error["detail"]["call_id"]) == ("SUPERSEDED", "none", f"{call.call_id}~r2")
-    assert "Rita Reviewer edited it (/amount 4500 → 3900): The cable was not broken. Nothing of this call" in error["message"]
+    assert (
+        "Rita Reviewer edited it (/amount 4500 → 3900): The cable was not broken. Nothing of this call"
+        in error["message"]
+    )
 
 
 def test_the_history_tells_of_both_in_one_transaction_and_orders_no_second_judging(world):

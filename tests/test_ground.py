@@ -16,12 +16,12 @@ def test_tests_run_as_the_application_role_which_owns_nothing():
 
 
 @pytest.mark.parametrize("table", APPEND_ONLY)
-@pytest.mark.parametrize("verb", ["UPDATE {t} SET id = id", "DELETE FROM {t}", "TRUNCATE {t}"])
+@pytest.mark.parametrize("verb", ["UPDATE {t} SET {first} = {first}", "DELETE FROM {t}", "TRUNCATE {t}"])
 @pytest.mark.django_db
 def test_the_application_role_may_not_change_what_is_append_only(table, verb):
-    statement = verb.format(t=table)
-    if table == "runs_event":
-        statement = statement.replace("id = id", "seq = seq")
+    with connection.cursor() as cursor:
+        first, *_ = (column.name for column in connection.introspection.get_table_description(cursor, table))
+    statement = verb.format(t=table, first=first)
     with pytest.raises(Exception, match="permission denied"), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(statement)
 

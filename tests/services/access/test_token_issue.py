@@ -148,9 +148,9 @@ def test_an_unknown_client_costs_the_same_statements_and_one_hash_as_a_wrong_sec
         with pytest.raises(Unauthenticated):
             token_issue(client_id=client_id, client_secret="wrong")
 
-    with django_assert_num_queries(4) as known:
+    with django_assert_num_queries(5) as known:
         attempt(agent.client_id)
-    with django_assert_num_queries(4) as unknown:
+    with django_assert_num_queries(5) as unknown:
         attempt("agt_000000000000000000000000")
     assert [q["sql"].split()[0] for q in known.captured_queries] == [
         q["sql"].split()[0] for q in unknown.captured_queries

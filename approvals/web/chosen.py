@@ -17,6 +17,7 @@ from access.web.requests import PageRequest, PersonRequest, sign_in_address
 from access.web.sessions import drop_text, keep_text, kept_text
 from approvals.core.bulk import MOST, Chosen, not_together, sums_of, too_much
 from approvals.core.money import money_text
+from approvals.selectors.places import OWN
 from approvals.services.bulk import Choice, Outcome, decisions_record
 from approvals.services.proposal import proposal_refresh_ask
 from approvals.services.showing import proposal_show
@@ -34,6 +35,12 @@ class Item:
     closed: str
     alone: str
     outcome: Outcome | None = None
+
+    @property
+    def as_yourself(self) -> bool:
+        """Whether one's own right is used here though one could decide it in another's place too."""
+        places = self.shown.detail.people.places
+        return len(places) > 1 and places[0].id == OWN
 
     @property
     def value(self) -> str:
@@ -127,7 +134,8 @@ def _alone(shown: ProposalShown) -> str:
         return "It has long texts that are read to their end first. Open it to approve it."
     if shown.content.call.warnings:
         return "It holds characters that hide or imitate something. Open it to approve it."
-    if len(shown.detail.people.places) > 1:
+    places = shown.detail.people.places
+    if len(places) > 1 and places[0].id != OWN:
         return "You may decide it for several people. Open it to say for whom."
     if shown.detail.handling.authentication != "session":
         return "It asks you to confirm who you are. Open it to approve it."

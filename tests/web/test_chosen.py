@@ -1,15 +1,19 @@
 """Several proposals decided with one click: so many single decisions, each about what was shown of it."""
 
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 from django.test import Client
 
+from access.services.delegation import delegation_give
 from approvals.core.bulk import MOST
 from approvals.models import Decision, Proposal
 from approvals.services.contract import contract_admit
 from audit.models import Entry
+from audit.store import clock
 from tests.core.approvals.documents import refund_document
+from tests.support import factories
 from tests.support.approvals import POLICY, World, world
 from tests.web.test_proposal import words
 
@@ -188,3 +192,14 @@ def test_nobody_decides_together_what_they_may_not_decide_alone(acme, signed_in)
     assert "the agent that asked is yours" in words(text(decide(client, choice(held))))
     assert statuses(held) == ["pending"]
     assert Decision.objects.count() == 0
+
+
+def test_who_may_decide_for_somebody_too_decides_together_as_themselves(acme, mara):
+    anna = factories.person(acme.tenant, name="Anna Berg", groups=["finance"])
+    until = clock.now() + timedelta(hours=1)
+    delegation_give(actor=anna.actor, to_user_id=acme.mara.user_id, ends_at=until)
+    held = acme.hold()
+    assert "you decide as yourself" in text(look(mara, held))
+    assert decide(mara, choice(held)).status_code == 200
+    assert statuses(held) == ["granted"]
+    assert [(str(one.reviewer_id), one.for_user_id) for one in Decision.objects.all()] == [(acme.mara.user_id, None)]

@@ -259,6 +259,7 @@ def test_live_without_gaps_while_scrolled_back_says_what_is_new_and_moves_no_row
     page.click("#news button")
     expect(page.locator(f"#event-{before + 12}")).to_be_in_viewport()
     expect(page.locator("#news")).to_be_hidden()
+    page.wait_for_function("(row) => document.getElementById(row)", arg=f"event-{before - 27}")  # the block behind it
     numbers = sequence(page)
     assert numbers[:40] == list(range(before + 12, before - 28, -1))
 

@@ -73,6 +73,7 @@ def test_with_two_hundred_kilobytes_the_bar_stays_in_view_and_approve_opens_at_t
         "Approve opens once the long text has been read to its end."
     )
     page.mouse.wheel(0, 4000)
+    page.wait_for_timeout(500)  # a wheel still turning would take the next key's way back
     assert in_view(page, "#p-approve")
     box = page.locator(".long .scroll")
     box.focus()

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection
 
+from tests.model import restore_model
 from tests.model.book import Book
 from tests.model.drive_call import CANCEL, PEOPLE, STOPS, WORLD, CallDriver
 from tests.model.drive_compensation import CompensationDriver
 from tests.model.drive_contention import ContentionDriver
+from tests.model.drive_restore import ELSEWHERE, RestoreDriver, RestoreWalk
 from tests.model.driving import SESSION_CLOCK, Stage
 from tests.model.walking import Walk
 from tests.support.target import Target
@@ -31,6 +33,10 @@ ASIDE = frozenset({
     "cancel", "look-up finds nothing yet", "operator: it happened", "the compensation is rejected",
 })  # fmt: skip
 PAUSES = frozenset({"pause", "resume", "cancel"})
+ENDS_IN_ORDER = frozenset({
+    "request 1 is lost", "request 2 is lost", "request 3 is lost", "its answer is recorded",
+    "it is turned away, backs off", "it is refused by the target", "operator: it did not happen",
+})  # fmt: skip
 EVERYTHING: frozenset[str] = frozenset()
 
 
@@ -69,5 +75,22 @@ def test_the_services_go_through_the_histories_of_an_unknown_call_and_of_what_ma
     stage, without, plain, length
 ):
     walk = Walk(CompensationDriver(stage), plain, length, without)
+    walk.run()
+    print(walk.figures)
+
+
+@pytest.mark.parametrize(
+    ("starts", "without", "length"),
+    [
+        pytest.param(restore_model.STARTS, EVERYTHING, 4, id="everything"),
+        pytest.param(restore_model.STARTS[:1], ENDS_IN_ORDER, 7, id="sent on an approval"),
+        pytest.param(restore_model.STARTS[1:], ENDS_IN_ORDER | {"request 1 arrives"}, 9, id="sent twice"),
+    ],
+)
+def test_the_services_go_through_the_histories_of_a_call_whose_database_is_restored(
+    stage, owner_sql, starts, without, length
+):
+    owner_sql(ELSEWHERE)
+    walk = RestoreWalk(RestoreDriver(stage, starts), 1, length, without)
     walk.run()
     print(walk.figures)

@@ -101,19 +101,29 @@ class Walk[S: Hashable]:
         for label, after in self.driver.machine.steps(s, frozenset()):
             if label in self.without or self.driver.is_another_name(label, s):
                 continue
-            with self._here():
-                try:
-                    done = self.driver.do(label, s, after)
-                except Exception as error:
-                    error.add_note("\n".join(["at " + str(s), *history, label]))
-                    raise
-                if not done:
-                    self.missing.add(label)
-                    continue
-                self.steps += 1
-                self.labels.add(label)
-                self._check(after, [*history, label])
-                self._on(after, [*history, label])
+            self._step(label, s, after, history)
+
+    def _step(self, label: str, s: S, after: S, history: list[str]) -> None:
+        """One label: done, compared, gone on from, left."""
+        with self._here():
+            self._do(label, s, after, [*history, label])
+
+    def _do(self, label: str, s: S, after: S, history: list[str]) -> None:
+        try:
+            done = self.driver.do(label, s, after)
+        except Exception as error:
+            error.add_note("\n".join(["at " + str(s), *history]))
+            raise
+        if not done:
+            self.missing.add(label)
+            return
+        self._arrive(label, after, history)
+
+    def _arrive(self, label: str, after: S, history: list[str]) -> None:
+        self.steps += 1
+        self.labels.add(label)
+        self._check(after, history)
+        self._on(after, history)
 
     @contextmanager
     def _here(self) -> Iterator[None]:

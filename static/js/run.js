@@ -131,18 +131,29 @@
   function stay(where = at) {
     at = where instanceof Element && !where.isConnected ? null : where;
     if (!at) return;
-    if (at instanceof Element) centre(at);
-    else {
-      const wanted = at === "newest" ? 0 : box.scrollHeight - box.clientHeight;
-      if (Math.abs(box.scrollTop - wanted) > 1) box.scrollTop = wanted;
-    }
-    // A busy machine draws late, and only what was drawn shows which blocks are near.
+    const by = off();
+    if (by) box.scrollTop += by;
+    if (at instanceof Element) intoView(at);
+    // A busy machine draws late, and only what was drawn shows which blocks are near and how high its rows are.
     const mine = ++resting;
     requestAnimationFrame(() => setTimeout(() => {
       if (mine !== resting) return;
-      if (asked.size || settling) stay();
+      if (asked.size || settling || off()) stay();
       else at = null;
     }, 10 * SETTLE));
+  }
+
+  // How far the list is from where the reader asked to be, in px, as far as it can be scrolled.
+  function off() {
+    const end = box.scrollHeight - box.clientHeight;
+    let wanted = at === "newest" ? 0 : end;
+    if (at instanceof Element) {
+      const view = box.getBoundingClientRect();
+      const here = at.getBoundingClientRect();
+      wanted = box.scrollTop + here.top - view.top - (view.height - here.height) / 2;
+    }
+    const by = Math.min(Math.max(wanted, 0), end) - box.scrollTop;
+    return Math.abs(by) > 1 ? by : 0;
   }
 
   box.addEventListener("scroll", () => stay(), { passive: true });
@@ -182,11 +193,9 @@
     fill(block);
   }
 
-  function centre(row) {
+  function intoView(row) {
     const view = box.getBoundingClientRect();
     const here = row.getBoundingClientRect();
-    const off = here.top - view.top - (view.height - here.height) / 2;
-    if (Math.abs(off) > 1) box.scrollTop += off;
     if (view.bottom < 0 || view.top > innerHeight || here.top > innerHeight) box.scrollIntoView({ block: "nearest" });
   }
 

@@ -53,6 +53,7 @@ class Looking:
     def __init__(self, looks: Mapping[str, Callable[[], dict[str, Part]]] | None = None) -> None:
         self._looks = parts.LOOKS if looks is None else looks
         self._running: dict[str, Future[dict[str, Part]]] = {}
+        self._begun: dict[str, float] = {}
         self._lock = threading.Lock()
         self._seen: Seen | None = None
 
@@ -83,10 +84,11 @@ class Looking:
         with self._lock:
             for name, look in self._looks.items():
                 before = self._running.get(name)
-                if before is not None and not before.done():
+                # One that has just ended counts too: whoever came as it was being kept begins no other.
+                if before is not None and (not before.done() or time.monotonic() - self._begun[name] < KEPT_S):
                     continue
                 future: Future[dict[str, Part]] = Future()
-                self._running[name] = future
+                self._running[name], self._begun[name] = future, time.monotonic()
                 threading.Thread(target=_do, args=(name, look, future), name=f"health-{name}", daemon=True).start()
             return dict(self._running)
 

@@ -11,15 +11,16 @@ from uuid import UUID
 
 from django.db import connection
 
-from access.selectors.actors import RequesterFacts
+from access.selectors.actors import RequesterFacts, requester_facts
 from approvals.core.contract import Absent, effective_arguments
 from approvals.core.contract_types import Contract
 from approvals.core.digest import call_bytes, digest, parse_call_bytes
 from approvals.core.exposure import subjects_of
 from approvals.core.policy import DENIED, Policy, Request, Verdict, evaluate
 from approvals.core.template import render_text
+from approvals.models import Proposal
 from approvals.selectors.catalogue import active_contract, alternatives_for, contract_of, still_admitted, tools_for
-from approvals.selectors.judging import principal_of_requester
+from approvals.selectors.judging import facts_of, principal_of_requester
 from approvals.selectors.policies import rules_of
 from approvals.selectors.shown_tools import is_shown, not_exposed
 from approvals.services.exposure import exposure_judged
@@ -30,7 +31,7 @@ from audit.core.jsondoor import Json
 from audit.core.refusal import Forbidden, NotFound, Refusal
 from audit.store import clock
 
-__all__ = ["Prepared", "Verdict", "call_judge", "call_prepare"]
+__all__ = ["Prepared", "Verdict", "call_judge", "call_prepare", "proposal_judge"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +187,24 @@ def request_judged(
             tenant_id=tenant_id, policy=policy, contract=contract, subjects=subjects, key=key, acting=acting
         ),
         now=clock.now(),
+    )
+
+
+def proposal_judge(*, proposal: Proposal, state: Mapping[str, Json] | None) -> Verdict:
+    """The verdict of now on a held call, while it waits, with the rights that its requester has now (A5)."""
+    return call_judge(
+        tenant_id=proposal.tenant_id,
+        tool_version_id=proposal.tool_version_id,
+        canonical=bytes(proposal.canonical),
+        state=state,
+        requester=requester_facts(
+            tenant_id=proposal.tenant_id,
+            agent_id=proposal.agent_id,
+            acting_user_id=proposal.acting_user_id,
+            token_session_id=proposal.token_session_id,
+        ),
+        **facts_of(proposal),
+        waiting=True,
     )
 
 

@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Coalesce
 
-from access.selectors.actors import RequesterFacts, requester_facts
+from access.selectors.actors import RequesterFacts
 from approvals.core.digest import check_call_bytes, snapshot_bytes, snapshot_hash
 from approvals.core.exposure import customer_key, customer_of
 from approvals.core.policy import Verdict
@@ -21,10 +21,9 @@ from approvals.core.rounds import reminder_at
 from approvals.models import Proposal
 from approvals.selectors.bound import HELD, Altered, parties_of, read_bound
 from approvals.selectors.catalogue import contract_of
-from approvals.selectors.judging import facts_of
 from approvals.selectors.proposals import earlier_rejection
 from approvals.selectors.standing import WAITING, visible_proposals
-from approvals.services.judge import call_judge
+from approvals.services.judge import proposal_judge
 from approvals.signals import announce
 from approvals.store import rounds
 from approvals.store.rounds import Because
@@ -326,20 +325,7 @@ def _judge_again(proposal: Proposal, state: Mapping[str, Json], read_at: datetim
         logger.error("Proposal %s is not judged again: %s", proposal.pk, refusal)
         Proposal.objects.filter(pk=proposal.pk).update(refresh_asked_at=None)
         return
-    today = call_judge(
-        tenant_id=proposal.tenant_id,
-        tool_version_id=proposal.tool_version_id,
-        canonical=bytes(proposal.canonical),
-        state=state,
-        requester=requester_facts(
-            tenant_id=proposal.tenant_id,
-            agent_id=proposal.agent_id,
-            acting_user_id=proposal.acting_user_id,
-            token_session_id=proposal.token_session_id,
-        ),
-        **facts_of(proposal),
-        waiting=True,
-    )
+    today = proposal_judge(proposal=proposal, state=state)
     if today.effect == "deny":
         because = Because(code=today.code.upper(), message=today.message)
         rounds.close(proposal, "refused", actor=actor, now=now, because=because)

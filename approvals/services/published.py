@@ -12,14 +12,12 @@ from uuid import UUID
 
 from django.db import transaction
 
-from access.selectors.actors import requester_facts
 from approvals.core.asked_anew import what_changed
 from approvals.core.digest import parse_snapshot
 from approvals.core.policy import NO_RULE, Verdict, same_or_looser, verdict_from
 from approvals.models import Proposal
 from approvals.selectors.bound import read_bound
-from approvals.selectors.judging import facts_of
-from approvals.services.judge import call_judge
+from approvals.services.judge import proposal_judge
 from approvals.store import rounds
 from approvals.store.reach import open_after, reach_move, reach_of, reaches_open
 from approvals.store.rounds import Because
@@ -126,20 +124,7 @@ def policy_changed(*, asked: Verdict, today: Verdict) -> Because:
 
 def _stricter(proposal: Proposal, requirement: Verdict) -> Verdict | None:
     state, _ = _last_read(proposal)
-    today = call_judge(
-        tenant_id=proposal.tenant_id,
-        tool_version_id=proposal.tool_version_id,
-        canonical=bytes(proposal.canonical),
-        state=state,
-        requester=requester_facts(
-            tenant_id=proposal.tenant_id,
-            agent_id=proposal.agent_id,
-            acting_user_id=proposal.acting_user_id,
-            token_session_id=proposal.token_session_id,
-        ),
-        **facts_of(proposal),
-        waiting=True,
-    )
+    today = proposal_judge(proposal=proposal, state=state)
     if today.effect == "deny":
         return today if _by_policy(today) else None
     return None if same_or_looser(requirement, today) else today

@@ -203,7 +203,7 @@ def test_public_services_take_keywords_only_and_an_actor_where_somebody_acts():
         r"^(audit_pay_owed|token_(issue|refresh|verify|exchange)|person_sign_in|password_(reset_ask|set)|link_look|second_step_(options|take|end)|"
         r".*_reveal|call_judge|request_judged|requester_refused|permit_(redeem|settle)|resolution.*|"
         r"proposal_(observe|expire_due)|proposals_.*|tenant_bootstrap|tenant_create|sweep.*|dispatch.*|evaluate.*|reconcile.*|run_wake|wake.*|"
-        r"open_(judge|tenants)|proposal_judge_published|stricter_today|policy_changed|judgement_keep|"
+        r"open_(judge|tenants)|proposal_judge(_published)?|stricter_today|policy_changed|judgement_keep|"
         r"replay_(begin|run)|replays_left_alone|"
         r"exposure_.*|webhook_(tell|send)|webhooks_(due|forget_old)|notices_forget_old|waiting_send|digests_due|digest_send|alarms_look|"
         r"question_take|questions_.*|clock_settled|made_by_edit|revision_.*|"

@@ -22,7 +22,7 @@ from approvals.api.shapes import (
 from approvals.selectors.catalogue import tools_for
 from approvals.selectors.proposals import inbox, proposal_detail
 from approvals.services.decision import decision_record
-from approvals.services.permit import permit_revoke
+from approvals.services.revoking import permit_revoke
 from audit.api.base import AUTH_ERRORS, BODY_ERRORS, NOT_FOUND, ApiView, actor_of, errors, read_body, read_query
 
 

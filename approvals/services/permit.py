@@ -1,4 +1,4 @@
-"""The authority that a granted round gives: redeemed once by one dispatch after everything was checked again (A4, A5).
+"""Redeeming the authority of a granted round: once, by one dispatch, after everything was checked again (A4, A5).
 
 `permit_redeem` is called by runs inside its own transaction, under the run's head. A refusal is *returned*, never
 raised: what it writes (expired, refused, the next round) must commit with the run's own events.
@@ -8,17 +8,16 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import connection
 
-from access.selectors.actors import RequesterFacts, decider_facts
+from access.selectors.actors import RequesterFacts
 from approvals.core.digest import digest as digest_of
 from approvals.core.digest import snapshot_bytes, snapshot_hash
 from approvals.core.eligibility import tally
 from approvals.core.policy import Verdict, is_frozen, same_or_looser
-from approvals.core.reasons import reason_of
 from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.bound import Altered, Bound, read_bound
 from approvals.selectors.deciders import counted_votes, requires_of
@@ -28,20 +27,16 @@ from approvals.services.published import policy_changed
 from approvals.store import rounds
 from approvals.store.epochs import CurrentEpoch, elsewhere, now_and_epoch
 from approvals.store.rounds import Because
-from approvals.store.rows import ProposalRow, change, is_redeemed, lock_permit, lock_proposal, row_of, votes_of
+from approvals.store.rows import ProposalRow, change, lock_permit, lock_proposal, row_of, votes_of
 from audit.core.actor import SYSTEM, Actor
 from audit.core.jsondoor import Json
-from audit.core.redact import redact_secrets
-from audit.core.refusal import Conflict, Forbidden, NotFound, Refusal
-from audit.services.record import audit_record, audit_record_or_owe, audit_refusals
-from audit.store import clock
+from audit.core.refusal import Conflict, Refusal
+from audit.services.record import audit_record
 
 logger = logging.getLogger(__name__)
 
 MAX_STATE_AGE = timedelta(seconds=5)
 """How old the target's state may be when the permit is redeemed."""
-ENDED = ("succeeded", "failed", "compensated")
-OUTCOMES = ("unknown", "refused", "retry", *ENDED)
 
 type RefusedKind = Literal["expired", "refused", "ask_again", "retry_read", "taken", "frozen"]
 
@@ -285,115 +280,3 @@ class _Check:
         return Refused(
             kind=kind, code=because.code, message=because.message, proposal=row_of(self.proposal), verdict=verdict
         )
-
-
-def permit_settle(*, proposal_id: UUID | str, outcome: str, detail: Mapping[str, object] | None = None) -> None:
-    """What became of the call, for the proposal's page; in the run's transaction, which has recorded it already.
-
-    `outcome` is *succeeded*, *failed*, *unknown* (redeeming said that it was started); *refused*: it ended before the
-    permit was redeemed, so the proposal is closed (said of a redeemed one it moves nothing: an effect may exist); or
-    *retry*: proven that nothing happened outside and the same request will be sent again, so the permit is given back,
-    and everything is checked again when it is redeemed. A late word after succeeded or failed moves nothing. Secrets in
-    `detail` are redacted (E5). Raises ValueError for a word that is no outcome.
-    """
-    if outcome not in OUTCOMES:
-        raise ValueError(f"{outcome} is no outcome; use one of {', '.join(OUTCOMES)}")
-    with transaction.atomic(savepoint=False):
-        proposal = lock_proposal(UUID(str(proposal_id)))
-        if proposal is None or proposal.outcome in ENDED:
-            return
-        now = clock.now()
-        told = redact_secrets(dict(detail or {}))  # type: ignore[arg-type]
-        if outcome == "refused":
-            if is_redeemed(proposal):
-                # Somebody may have sent it: no word of ours may say that nothing ran.
-                logger.error("Proposal %s was told refused after its permit was redeemed: %s", proposal.pk, told)
-            else:
-                _close_refused(proposal, told, now)
-        elif outcome == "retry":
-            if is_redeemed(proposal):
-                _give_back(proposal, told, now)
-        else:
-            change(proposal, outcome=outcome, outcome_at=now, outcome_detail=told)
-
-
-def _close_refused(proposal: Proposal, told: Any, now: datetime) -> None:
-    if proposal.status not in ("pending", "granted"):
-        return
-    because = Because(code=str(told.get("code") or "REFUSED"), message=str(told.get("message") or "It was refused."))
-    kind = "refused"
-    if proposal.expires_at <= now:
-        kind, because = "expired", Because(code="EXPIRED", message="It was not executed in time.")
-    rounds.close(proposal, kind, actor=SYSTEM("worker", str(proposal.tenant_id)), now=now, because=because)
-
-
-def _give_back(proposal: Proposal, told: Any, now: datetime) -> None:
-    given = Permit.objects.filter(proposal_id=proposal.pk, status="redeemed")
-    if given.update(status="ready", redeemed_at=None, dispatch_id=None) != 1:
-        return
-    change(proposal, outcome="", outcome_at=now, outcome_detail=told)
-    audit_record(
-        actor=SYSTEM("worker", str(proposal.tenant_id)),
-        action="permit.given_back",
-        detail={"round": proposal.round, "told": told},
-        **rounds.audited(proposal),
-    )
-
-
-def permit_revoke(*, actor: Actor, proposal_id: UUID, reason: str) -> ProposalRow:
-    """Take an approval back before it is executed (S81): the permit is void and people are asked anew.
-
-    For an admin, an operator, and whoever approved in this round. Works while the audit log does not (S69). Raises
-    NotFound, Forbidden (PERSON_REQUIRED, ROLE_MISSING), Invalid (REASON_REQUIRED), Conflict (NOT_GRANTED, EXPIRED,
-    ALREADY_STARTED: the permit was redeemed, nothing can be called back).
-    """
-    with audit_refusals(actor=actor, action="permit.revoked", object_type="proposal", object_id=proposal_id):
-        proposal = lock_proposal(proposal_id, tenant_id=actor.tenant_id)
-        if proposal is None:
-            raise NotFound
-        now = clock.now()
-        votes = votes_of(proposal)
-        _check_may_revoke(actor, votes)
-        said = reason_of(reason, required=True)
-        because = Because(code="REVOKED", message=f"{actor.name} took the approval back: {said}")
-        permit = lock_permit(proposal)
-        if permit is not None and permit.status == "redeemed":
-            raise Conflict("It was started already; an effect cannot be called back.", code="ALREADY_STARTED")
-        if proposal.status != "granted" or permit is None:
-            raise Conflict(f"There is no approval to take back: it is {proposal.status}.", code="NOT_GRANTED")
-        if proposal.expires_at <= now:
-            raise Conflict("The approval has expired already; it will not be executed.", code="EXPIRED")
-        try:
-            bound = read_bound(proposal, decisions=votes, permit=permit)
-        except Refusal:
-            rounds.close(
-                proposal, "refused", actor=actor, now=now, because=because, by=actor.name, record=audit_record_or_owe
-            )
-            return row_of(proposal)
-        rounds.open_next_round(
-            proposal,
-            bound=bound,
-            today=bound.requirement,
-            state=bound.state,
-            read_at=proposal.snapshot_at,
-            actor=actor,
-            now=now,
-            because=because,
-            record=audit_record_or_owe,
-        )
-        return row_of(proposal)
-
-
-def _check_may_revoke(actor: Actor, votes: Sequence[Decision]) -> None:
-    if actor.kind != "person" or actor.via != "session":
-        raise Forbidden("Only a person, in their own session, takes an approval back.", code="PERSON_REQUIRED")
-    facts = decider_facts(tenant_id=actor.tenant_id, user_id=actor.id)
-    if facts is None or not facts.active:
-        raise Forbidden("Your account is not active.", code="INACTIVE")
-    if not facts.roles.isdisjoint({"admin", "operator"}) or any(str(v.reviewer_id) == actor.id for v in votes):
-        return
-    raise Forbidden(
-        "Only an admin, an operator or whoever approved it may take the approval back.",
-        code="ROLE_MISSING",
-        missing=["operator"],
-    )

@@ -15,8 +15,8 @@ from access.web.requests import PageRequest, PersonRequest, signed_in
 from access.web.sessions import drop_text, keep_text, kept_text
 from approvals.selectors.past import past_of
 from approvals.services.decision import decision_record
-from approvals.services.permit import permit_revoke
 from approvals.services.proposal import proposal_refresh_ask
+from approvals.services.revoking import permit_revoke
 from approvals.services.showing import proposal_show
 from approvals.web.authenticate import answer_in
 from approvals.web.narrow import Asked, asked_for, asked_for_text

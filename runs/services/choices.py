@@ -6,7 +6,7 @@ from uuid import UUID
 
 from approvals.services.again import proposal_ask_after_unknown
 from approvals.services.exposure import exposure_take_back
-from approvals.services.permit import permit_settle
+from approvals.services.settling import permit_settle
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json
 from audit.core.refusal import Conflict, Invalid, Refusal

@@ -10,8 +10,8 @@ from uuid import uuid4
 from access.selectors.actors import requester_facts
 from approvals.core.digest import idempotency_key as derived_key
 from approvals.services.judge import call_prepare
-from approvals.services.permit import permit_settle
 from approvals.services.proposal import proposal_withdraw
+from approvals.services.settling import permit_settle
 from audit.core.actor import Actor
 from audit.core.jsondoor import Json
 from audit.core.refusal import Conflict, Forbidden, Invalid, Refusal

@@ -14,7 +14,7 @@ from django.db import transaction
 
 from approvals.core.contract import CONTRACT_SCHEMA
 from approvals.selectors.catalogue import contract_version
-from approvals.services.permit import permit_settle
+from approvals.services.settling import permit_settle
 from audit.core.refusal import Refusal
 from audit.services.record import audit_record
 from audit.store import clock

@@ -6,7 +6,7 @@ import time
 from django.db import DatabaseError, InterfaceError, transaction
 
 from approvals.services.exposure import exposure_settle
-from approvals.services.permit import permit_settle
+from approvals.services.settling import permit_settle
 from audit.services.record import audit_record
 from audit.store import clock
 from runs.core.kinds import CallState

@@ -4,7 +4,7 @@ import random
 
 from django.db import transaction
 
-from approvals.services.permit import permit_settle
+from approvals.services.settling import permit_settle
 from audit.core.refusal import Refusal, Unavailable
 from audit.services.record import audit_record
 from audit.store import clock

@@ -31,6 +31,8 @@ ON_THE_WAY = (
     "runs/services/resolution.py",
     "runs/services/outcome.py",
     "approvals/services/permit.py",
+    "approvals/services/revoking.py",
+    "approvals/services/settling.py",
     "approvals/services/epoch.py",
     "approvals/services/judge.py",
     "approvals/services/decision.py",

@@ -211,7 +211,7 @@ class Crowd:
     def _take_away(self, change: Change) -> tuple[str, int]:
         from access.services.agents import agent_deactivate
         from access.services.people import group_remove
-        from approvals.services.permit import permit_revoke
+        from approvals.services.revoking import permit_revoke
         from audit.core.refusal import Refusal
 
         admin = self.world.admin

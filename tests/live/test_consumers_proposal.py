@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 import pytest
 
 from access.services import people
-from approvals.services.permit import permit_settle
+from approvals.services.settling import permit_settle
 from tests.live.sockets import apart, live, opened, signed_in
 from tests.support import factories
 from tests.support.approvals import world

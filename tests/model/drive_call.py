@@ -7,8 +7,8 @@ from datetime import timedelta
 import pytest
 
 from approvals.models import Proposal
-from approvals.services.permit import permit_revoke
 from approvals.services.proposal import proposal_expire_due
+from approvals.services.revoking import permit_revoke
 from audit.core.refusal import Conflict
 from audit.store import clock
 from runs.core.kinds import CallState

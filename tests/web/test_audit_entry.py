@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.db import transaction
 
-from approvals.services.permit import permit_settle
+from approvals.services.settling import permit_settle
 from audit.core.actor import SYSTEM
 from audit.core.filters import EntryFilters
 from audit.selectors.entries import entries_page

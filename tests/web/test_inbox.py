@@ -5,7 +5,7 @@ import re
 import pytest
 
 from approvals.models import Proposal
-from approvals.services.permit import permit_settle
+from approvals.services.settling import permit_settle
 from tests.support import factories
 from tests.support.approvals import World, asking, edit_as_owner, world
 from tests.web.test_proposal import text, wait_until_past, words

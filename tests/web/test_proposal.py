@@ -8,7 +8,7 @@ import pytest
 
 from access.services import people
 from approvals.models import Proposal
-from approvals.services.permit import permit_settle
+from approvals.services.settling import permit_settle
 from audit.models import Entry
 from audit.store import clock
 from tests.support import factories

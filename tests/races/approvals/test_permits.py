@@ -9,9 +9,11 @@ from django.db import transaction
 from access.services import people
 from approvals.selectors.proposals import proposal_detail
 from approvals.services.contract import contract_admit
-from approvals.services.permit import Redeemed, Refused, permit_revoke, permit_settle
+from approvals.services.permit import Redeemed, Refused
 from approvals.services.policy import policy_publish
 from approvals.services.proposal import proposal_withdraw
+from approvals.services.revoking import permit_revoke
+from approvals.services.settling import permit_settle
 from audit.core.refusal import Conflict
 from audit.selectors.entries import EntryFilters, entries_page
 from tests.core.approvals.documents import refund_document

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from django.db import connections, transaction
 
-from approvals.services.permit import permit_revoke
+from approvals.services.revoking import permit_revoke
 from audit.core.refusal import Conflict
 from audit.selectors.entries import EntryFilters, entries_page
 from runs.models import Event, Stop

@@ -8,7 +8,8 @@ from django.db import Error, connection, transaction
 from approvals.models import Permit
 from approvals.selectors.proposals import proposal_detail
 from approvals.services.again import proposal_ask_after_unknown
-from approvals.services.permit import Redeemed, permit_settle
+from approvals.services.permit import Redeemed
+from approvals.services.settling import permit_settle
 from audit.core.refusal import Conflict, NotFound
 from audit.store import clock
 from tests.support import factories

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from approvals.selectors.proposals import inbox, proposal_detail, rows_by_id
-from approvals.services.permit import permit_revoke
+from approvals.services.revoking import permit_revoke
 from audit.core.refusal import Conflict
 from audit.selectors.entries import EntryFilters, entries_page
 from tests.support.approvals import STATE, asking, edit_as_owner

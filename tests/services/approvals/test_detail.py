@@ -6,7 +6,7 @@ import pytest
 
 from access.services import people
 from approvals.selectors.proposals import proposal_detail
-from approvals.services.permit import permit_settle
+from approvals.services.settling import permit_settle
 from audit.core.refusal import NotFound
 from tests.support import factories
 from tests.support.approvals import asking, world

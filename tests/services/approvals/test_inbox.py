@@ -8,7 +8,7 @@ import pytest
 
 from access.services import people
 from approvals.selectors.proposals import InboxCounts, inbox, inbox_counts, rows_by_id
-from approvals.services.permit import permit_settle
+from approvals.services.settling import permit_settle
 from audit.core.refusal import Invalid
 from tests.support import factories
 from tests.support.approvals import asking, world

@@ -1,11 +1,13 @@
-"""approvals/services/permit.py: what runs tells of a call afterwards, and taking an approval back."""
+"""approvals/services/settling.py and revoking.py: what runs tells of a call afterwards, and taking an approval back."""
 
 from datetime import datetime, timedelta
 
 import pytest
 
 from approvals.selectors.proposals import proposal_detail
-from approvals.services.permit import Redeemed, permit_revoke, permit_settle
+from approvals.services.permit import Redeemed
+from approvals.services.revoking import permit_revoke
+from approvals.services.settling import permit_settle
 from audit.core.refusal import Conflict, Forbidden, Invalid, NotFound
 from audit.selectors.entries import entries_for_object
 from tests.support import factories

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from approvals.selectors.watch import list_tokens, proposal_tokens
-from approvals.services.permit import permit_settle
+from approvals.services.settling import permit_settle
 from audit.store import clock
 from tests.support import factories
 from tests.support.approvals import asking

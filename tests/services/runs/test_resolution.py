@@ -4,8 +4,8 @@ import logging
 
 import pytest
 
-from approvals.services.permit import permit_revoke
 from approvals.services.resolution import resolutions_open
+from approvals.services.revoking import permit_revoke
 from runs.models import Event
 from runs.services import resolution
 from runs.services.patience import Patience

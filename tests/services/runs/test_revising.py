@@ -4,8 +4,8 @@ import pytest
 
 from approvals.models import Proposal
 from approvals.services.decision import decision_record
-from approvals.services.permit import permit_revoke
 from approvals.services.resolution import resolutions_open
+from approvals.services.revoking import permit_revoke
 from audit.core.refusal import Conflict, Invalid
 from runs.models import Call, Event
 from runs.services.call import call_submit, call_withdraw

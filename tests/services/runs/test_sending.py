@@ -8,7 +8,7 @@ from django.db import transaction
 from access.services.agents import agent_deactivate
 from access.services.people import member_change
 from approvals.selectors.proposals import proposal_detail
-from approvals.services.permit import permit_revoke
+from approvals.services.revoking import permit_revoke
 from audit.store import clock
 from runs.core.kinds import RunStatus
 from runs.models import Dispatch, ResourceLease

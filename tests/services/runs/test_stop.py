@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 
 from approvals.selectors.proposals import proposal_detail
-from approvals.services.permit import permit_revoke
 from approvals.services.proposal import proposal_expire_due
+from approvals.services.revoking import permit_revoke
 from audit.store import clock
 from runs.core.kinds import CallState
 from runs.models import Dispatch

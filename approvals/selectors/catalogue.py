@@ -48,16 +48,12 @@ def active_contract(tenant_id: UUID | str, tool: str) -> Admitted | None:
 
     Raises `Conflict` (CONTRACT_ALTERED) if the stored document is not the one that was admitted.
     """
-    row = Tool.objects.filter(tenant_id=tenant_id, name=tool).values_list("id", "active_version").first()
-    if row is None or row[1] is None:
-        return None
-    return _version(row[0], row[1])
+    return _version(tenant_id, tool, F("tool__active_version"))
 
 
 def contract_version(tenant_id: UUID | str, tool: str, number: int) -> Admitted | None:
     """Version `number` of `tool`, whether it is still admitted or not; None if there is none. Raises as above."""
-    tool_id = Tool.objects.filter(tenant_id=tenant_id, name=tool).values_list("id", flat=True).first()
-    return None if tool_id is None else _version(tool_id, number)
+    return _version(tenant_id, tool, number)
 
 
 def contracts_of(tenant_id: UUID | str, wanted: Collection[tuple[str, int]]) -> dict[tuple[str, int], Contract]:
@@ -137,9 +133,10 @@ def active_contracts(tenant_id: UUID | str) -> list[Admitted]:
     ]
 
 
-def _version(tool_id: UUID, number: int) -> Admitted | None:
-    found = ToolVersion.objects.filter(tool_id=tool_id, number=number).values_list("id", flat=True).first()
-    return None if found is None else Admitted(_contract(found), number, found)
+def _version(tenant_id: UUID | str, tool: str, number: int | F) -> Admitted | None:
+    versions = ToolVersion.objects.filter(tool__tenant_id=tenant_id, tool__name=tool, number=number)
+    found = versions.values_list("id", "number").first()
+    return None if found is None else Admitted(_contract(found[0]), found[1], found[0])
 
 
 @lru_cache(maxsize=1024)

@@ -5,6 +5,7 @@ from approvals.models.handling import Claim, Question, Revision
 from approvals.models.notices import Alarm, Notice, Reminder
 from approvals.models.policies import PolicyDraft, PolicyHead, PolicyVersion
 from approvals.models.proposals import Decision, Permit, Proposal, Resolution
+from approvals.models.publishers import ContractRule, PublisherKey, PublisherKeyEnd, VersionSignature
 from approvals.models.replays import Judgement, PolicyReach, PolicyReplay
 from approvals.models.saved import SavedView
 from approvals.models.signing import Signature, SigningNonce
@@ -13,6 +14,7 @@ __all__ = [
     "AgentTools",
     "Alarm",
     "Claim",
+    "ContractRule",
     "Decision",
     "Epoch",
     "ExposureBucket",
@@ -26,6 +28,8 @@ __all__ = [
     "PolicyReplay",
     "PolicyVersion",
     "Proposal",
+    "PublisherKey",
+    "PublisherKeyEnd",
     "Question",
     "Reminder",
     "Resolution",
@@ -36,4 +40,5 @@ __all__ = [
     "Tool",
     "ToolCandidate",
     "ToolVersion",
+    "VersionSignature",
 ]

@@ -61,6 +61,9 @@ class ToolCandidate(models.Model):
     settled_at = models.DateTimeField(null=True)
     settled_because = models.TextField(blank=True)
     number = models.IntegerField(null=True)
+    # The publisher's signature in the bytes that came; put, replaced and taken away only while the candidate waits.
+    signature = models.BinaryField(null=True)
+    signature_by = models.TextField(db_default="")
 
     class Meta:
         constraints = [

@@ -19,6 +19,9 @@ APPEND_ONLY = (
     "approvals_judgement",
     "approvals_toolversion",
     "approvals_policyversion",
+    "approvals_publisherkey",
+    "approvals_publisherkeyend",
+    "approvals_versionsignature",
     "approvals_reminder",
 )
 # Nothing of the application deletes rows but these: sessions, debts, settled leases, places, stale counters, used

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupNeed:
-    """`waiting` things wait for the group now; `rules` of what is in force name it, and need at most `most` of it."""
+    """`waiting` things wait for the group now; `rules` of what is in force, its limits among them, name it
+    and need at most `most` of it."""
 
     waiting: int = 0
     rules: int = 0
@@ -26,12 +27,13 @@ def merged(answers: Iterable[Mapping[str, GroupNeed]]) -> dict[str, GroupNeed]:
 
 
 def need_words(need: GroupNeed) -> str:
-    """`3 proposals wait for it, and 2 rules of the policy ask it`; "" if nothing needs the group."""
+    """`3 proposals wait for it, and 2 rules or limits of the policy ask it`; "" if nothing needs the group."""
     parts = []
     if need.waiting:
         parts.append(f"{need.waiting} {'proposal waits' if need.waiting == 1 else 'proposals wait'} for it")
     if need.rules:
-        parts.append(f"{need.rules} {'rule of the policy asks' if need.rules == 1 else 'rules of the policy ask'} it")
+        asks = "rule or limit of the policy asks" if need.rules == 1 else "rules or limits of the policy ask"
+        parts.append(f"{need.rules} {asks} it")
     return ", and ".join(parts)
 
 

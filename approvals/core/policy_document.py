@@ -69,6 +69,11 @@ class Policy:
     freezes: tuple[Freeze, ...] = ()
     limits: tuple[Limit, ...] = ()
 
+    def asked(self) -> tuple[tuple[Approver, ...], ...]:
+        """Everybody whom a rule, a tier or a limit may ask, each as they are asked together."""
+        by_rules = (approvers for rule in self.rules for _, approvers in rule.asked())
+        return (*by_rules, *(limit.approvers for limit in self.limits if limit.approvers))
+
     @property
     def document(self) -> Any:
         """The parsed form that is stored beside the source; a new copy at each look."""

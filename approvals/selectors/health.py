@@ -52,8 +52,8 @@ def _policy_problems(tenant_id: UUID, number: int) -> list[Problem]:
         message = "It is not as it was published, so nothing is allowed by it."
         return [_problem("policy_altered", tenant_id, f"version {number}", message)]
     wanted: dict[str, int] = {}
-    for rule in load_policy(version.document, number=number).rules:
-        for approver in (one for _, every in rule.asked() for one in every):
+    for asked in load_policy(version.document, number=number).asked():
+        for approver in asked:
             wanted[approver.group] = max(approver.count, wanted.get(approver.group, 0))
     found = []
     for group, count in wanted.items():

@@ -19,7 +19,7 @@ GROUP BY 1
 
 
 def groups_needed_here(tenant_id: UUID) -> dict[str, GroupNeed]:
-    """What depends on each group of the tenant: pending proposals, and rules of the policy in force.
+    """What depends on each group of the tenant: pending proposals, and rules and limits of the policy in force.
 
     Raises Conflict (POLICY_ALTERED) as `rules_of` does.
     """
@@ -29,8 +29,7 @@ def groups_needed_here(tenant_id: UUID) -> dict[str, GroupNeed]:
     number = PolicyHead.objects.filter(tenant_id=tenant_id).values_list("active_number", flat=True).first() or 0
     asked = [
         {approver.group: GroupNeed(rules=1, most=approver.count)}
-        for rule in rules_of(tenant_id, number).rules
-        for _, every in rule.asked()
-        for approver in every
+        for asked_together in rules_of(tenant_id, number).asked()
+        for approver in asked_together
     ]
     return merged([waiting, *asked])

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from access.selectors.actors import group_members
 from access.selectors.names import group_names
+from access.selectors.signers import passkey_holders
 from approvals.core.contract_types import Contract, Finding
 from approvals.core.eligibility import REVIEWER
 from approvals.core.policy import Policy, catalogue_findings, parse_policy
@@ -68,8 +69,7 @@ def parse_source(source: str) -> Policy:
 
 def findings_in(tenant_id: UUID | str, policy: Policy) -> list[Finding]:
     """What stands against a policy in this organisation: its tools, its groups and who is in them (S8)."""
-    named = {approver.group for rule in policy.rules for _, asked in rule.asked() for approver in asked}
-    named |= {approver.group for limit in policy.limits for approver in limit.approvers}
+    named = {approver.group for asked in policy.asked() for approver in asked}
     # Members who are reviewers: a group of people who may not decide would block every call (S8).
     there = {slug for slug, _ in group_names(tenant_id)}
     groups: dict[str, int] = {}
@@ -81,7 +81,9 @@ def findings_in(tenant_id: UUID | str, policy: Policy) -> list[Finding]:
     escalated = {slug for rule in policy.rules for slug in rule.told()}
     told = {slug: len(group_members(tenant_id, slug)) for slug in sorted(escalated & there)}
     tools = _tools(tenant_id)
-    return catalogue_findings(policy, tools=tools, groups=groups, told=told, people=people, now=clock.now())
+    return catalogue_findings(
+        policy, tools=tools, groups=groups, told=told, people=people, signers=passkey_holders(people), now=clock.now()
+    )
 
 
 def tests_in(tenant_id: UUID | str, policy: Policy) -> tuple[CaseResult, ...]:

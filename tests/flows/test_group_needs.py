@@ -25,6 +25,16 @@ def test_rules_in_force_and_pending_proposals_are_counted_by_group(world, tenant
     assert groups_needed_here(tenant_id)["finance"].waiting == 1
 
 
+def test_limits_in_force_are_counted_by_group_too(world, tenant_id):
+    """What passes a limit waits for the limit's groups, so an admin is told before they lose their people."""
+    world.publish(
+        "version: 1\nrules: [{id: free, tool: refund_order, effect: allow}]\n"
+        "limits: [{id: day, tool: refund_order, window: 24h, calls: 5, over: ask, "
+        "approvers: [{group: finance, count: 2}]}]\n"
+    )
+    assert groups_needed_here(tenant_id) == {"finance": GroupNeed(rules=1, most=2)}
+
+
 def test_a_proposal_whose_time_is_up_waits_for_nobody(world, tenant_id, stand_at):
     from datetime import timedelta
 
@@ -60,8 +70,8 @@ def test_an_admin_is_told_before_the_last_reviewer_of_a_group_leaves_it(world):
     group_remove(actor=admin, group="finance", user_id=world.second_reviewer.user_id)
     (sentence,) = group_detail(admin, "finance").if_left.values()
     assert sentence == (
-        "The group finance would have nobody left who may decide: 1 proposal waits for it, and 1 rule of the policy "
-        "asks it."
+        "The group finance would have nobody left who may decide: 1 proposal waits for it, and 1 rule or limit of the "
+        "policy asks it."
     )
 
 

@@ -18,8 +18,8 @@ def test_answers_of_several_add_up():
     [
         (GroupNeed(), ""),
         (GroupNeed(waiting=1), "1 proposal waits for it"),
-        (GroupNeed(waiting=3, rules=1), "3 proposals wait for it, and 1 rule of the policy asks it"),
-        (GroupNeed(rules=2), "2 rules of the policy ask it"),
+        (GroupNeed(waiting=3, rules=1), "3 proposals wait for it, and 1 rule or limit of the policy asks it"),
+        (GroupNeed(rules=2), "2 rules or limits of the policy ask it"),
     ],
 )
 def test_what_depends_on_a_group_is_counted_in_words(need, words):

@@ -129,7 +129,7 @@ def test_who_decides_nothing_is_no_loss(acme, needs):
 def test_a_group_that_only_a_policy_knows_is_shown_as_missing(acme, needs):
     needs(ghosts=GroupNeed(rules=1, most=1))
     (row,) = directory.groups_of(acme.admin.actor)
-    assert (row.slug, row.name, row.needed) == ("ghosts", "", "1 rule of the policy asks it")
+    assert (row.slug, row.name, row.needed) == ("ghosts", "", "1 rule or limit of the policy asks it")
     assert "There is no such group" in row.lacking
 
 

@@ -8,7 +8,7 @@ from approvals.checks import tools_and_rules
 from approvals.services.contract import contract_admit
 from tests.core.approvals.documents import refund_document
 from tests.support import factories
-from tests.support.approvals import edit_as_owner
+from tests.support.approvals import asking, edit_as_owner
 
 
 def found():
@@ -24,6 +24,26 @@ def test_a_group_that_was_emptied_is_an_alarm(acme):
     for person in (acme.mara, acme.noor, acme.customer_care, acme.owner):
         people.group_remove(actor=acme.tenant.admin.actor, group="finance", user_id=person.user_id)
     assert found() == {("approvals.W001", f"{acme.tenant.slug}, finance")}
+
+
+@pytest.mark.parametrize(("count", "left"), [(1, 0), (2, 1)])
+def test_a_limit_that_asks_a_group_without_enough_people_is_an_alarm(acme, count, left):
+    """S8: what passes the limit would wait for people who are not there."""
+    admin = acme.tenant.admin.actor
+    if count == 2:  # Noor is in it
+        people.group_add(actor=admin, group="leads", user_id=acme.mara.user_id)
+    acme.publish(
+        asking(("finance", 1)) + "limits:\n"
+        "  - {id: day, tool: refund_order, window: 24h, calls: 5, over: ask,\n"
+        f"     approvers: [{{group: leads, count: {count}}}]}}\n"
+    )
+    assert found() == set()
+    people.group_remove(actor=admin, group="leads", user_id=acme.noor.user_id)
+    (message,) = tools_and_rules(databases=["default"])
+    assert message.msg == (
+        f"{acme.tenant.slug}, leads: The policy asks for {count} of leads; {left} active reviewers are in it. "
+        "Calls wait in vain."
+    )
 
 
 def test_tools_without_a_policy_are_told(db):

@@ -48,6 +48,10 @@ def _object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
+def _names(value: Any) -> bool:
+    return isinstance(value, list) and all(_text(item) for item in value)
+
+
 def is_moment(value: Any) -> bool:
     """Whether `value` is ISO 8601 text with an offset."""
     try:
@@ -95,6 +99,8 @@ KEYS: Mapping[str, Check] = {
     "managed": (_flag, "true or false"),
     "message": (_words, "a sentence"),
     "message_id": (_text, "text"),
+    "narrowed": (_flag, "true or false"),
+    "number": (_ordinal, "an integer from 1"),
     "outcome": (_text, "text"),
     "place": (_ordinal, "an integer from 1"),
     "policy_number": (_count, "an integer, 0 or more"),
@@ -120,6 +126,9 @@ KEYS: Mapping[str, Check] = {
     "text": (_words, "text"),
     "to_version": (_text, "text"),
     "tool": (_text, "text"),
+    "tools": (_names, "a list of names"),
+    "turn": (_text, "text"),
+    "turn_id": (_text, "text"),
 }
 
 E = EventKind
@@ -128,9 +137,10 @@ BODIES: Mapping[EventKind, tuple[str, str]] = {
     E.RUN_CREATED: ("scope", "agent managed place deadline"),
     E.RUN_ADMITTED: ("", ""),
     E.USER_STEERED: ("text", ""),
+    E.TURN_OPENED: ("turn_id number tools narrowed", ""),
     E.CALL_PROPOSED: (
         "call_id tool contract_version digest key side_effect retry_class read_only",
-        "message_id deadline compensates",
+        "message_id deadline compensates turn",
     ),
     E.CALL_REFUSED: ("call_id code message", "final"),
     E.CALL_HELD: ("call_id proposal_id round expires_at rule_id policy_number", ""),

@@ -31,7 +31,7 @@ GROUPS: tuple[Group, ...] = (
     ),
     Group("sent", "Sent and answered", (K.DISPATCH_STARTED, K.DISPATCH_SUCCEEDED, K.DISPATCH_FAILED, K.TIMER_DUE)),
     Group("unknown", "Unknown outcomes", (K.OUTCOME_UNKNOWN, K.OUTCOME_RECONCILED, K.LATE_RESULT_KEPT)),
-    Group("model", "Model", (K.MODEL_ASKED, K.MODEL_ANSWERED)),
+    Group("model", "Turns of the model", (K.TURN_OPENED, K.MODEL_ASKED, K.MODEL_ANSWERED)),
     Group("budget", "Budgets", (K.BUDGET_RESERVED, K.BUDGET_SETTLED, K.BUDGET_TOPPED_UP)),
     Group(
         "run",

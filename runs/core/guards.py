@@ -11,6 +11,7 @@ from runs.core.events import Event
 from runs.core.kinds import FINAL_CALLS, OPEN_CALLS, SENT_CALLS, CallState
 from runs.core.retry import Certainty, classify, may_retry
 from runs.core.state import CallMachine, State
+from runs.core.turns import open_turn
 
 # Which of several rows an event means.
 
@@ -94,6 +95,16 @@ def amends(state: State, call: None, event: Event) -> str:
     if other is not None and other.state is CallState.UNKNOWN:
         return ""
     return f"Call {target} has no unknown outcome; only such a call is compensated."
+
+
+def in_turn(state: State, call: None, event: Event) -> str:
+    """a turn that the new call names is open and shows its tool"""
+    named, turn = event.body.get("turn"), open_turn(state)
+    if named is None:
+        return ""
+    if turn is None or turn.turn_id != named:
+        return f"Turn {named} is not the one that is open."
+    return "" if turn.shows(event.body["tool"]) else f"Turn {named} does not show {event.body['tool']}."
 
 
 def no_proposal(state: State, call: CallMachine, event: Event) -> str:
@@ -265,6 +276,18 @@ def quiet(state: State, event: Event) -> str:
     model = "" if state.ask_id is None else "the question to the model"
     named = ", ".join(part for part in (_listed(state, (CallState.STARTED,)), model) if part)
     return f"Still running: {named}."
+
+
+def new_turn(state: State, event: Event) -> str:
+    """its id has opened no turn before"""
+    number = state.turns.get(event.body["turn_id"])
+    return "" if number is None else f"Id {event.body['turn_id']} opened turn {number}; a new turn needs a new id."
+
+
+def next_number(state: State, event: Event) -> str:
+    """its number is the next one"""
+    following = len(state.turns) + 1
+    return "" if event.body["number"] == following else f"The next turn is number {following}."
 
 
 def no_ask(state: State, event: Event) -> str:

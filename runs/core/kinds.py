@@ -68,6 +68,7 @@ class EventKind(StrEnum):
     RUN_CREATED = "run_created"
     RUN_ADMITTED = "run_admitted"
     USER_STEERED = "user_steered"
+    TURN_OPENED = "turn_opened"
     CALL_PROPOSED = "call_proposed"
     CALL_REFUSED = "call_refused"
     CALL_HELD = "call_held"

@@ -31,7 +31,7 @@ WORDS = ("rejected", "expired", "withdrawn", "superseded", "cancelled", "refused
 CALL_TABLE = read(
     """
 from          | event               | guards                               | to              | commands
--             | call_proposed       | amends                               | new             | read_state evaluate
+-             | call_proposed       | amends in_turn                       | new             | read_state evaluate
 open sent     | state_observed      |                                      | =               |
 new           | call_allowed        |                                      | ready           | dispatch
 open          | call_held           | next_round                           | waiting         | hold_proposal tell_agent
@@ -87,6 +87,7 @@ settling      | outcome_reconciled                   |                  | settli
 settling      | state_observed timer_due             |                  | =                 |
 begun         | late_result_kept resolution_consumed |                  | =                 |
 live          | user_steered                         |                  | =                 | tell_agent
+open          | turn_opened                          | new_turn next_number | =             |
 open          | model_asked                          | no_ask           | =                 |
 working       | model_answered                       | same_ask         | =                 |
 open          | pause_asked                          |                  | paused            | tell_agent
@@ -183,7 +184,7 @@ def _target(row: Row, call: CallMachine, event: Event) -> str:
 
 def _proposed(event: Event) -> CallMachine:
     read = ("call_id", "tool", "contract_version", "digest", "key", "side_effect", "retry_class", "read_only")
-    may = ("message_id", "deadline", "compensates")
+    may = ("message_id", "deadline", "compensates", "turn")
     values = {name: event.body[name] for name in read} | {name: event.body.get(name) for name in may}
     return CallMachine(state=CallState.NEW, since=event.at, **values)
 
@@ -278,6 +279,11 @@ def _created(state: State, event: Event) -> Facts:
     return {name: event.body.get(name) for name in names} | {"managed": bool(event.body.get("managed"))}
 
 
+def _turn(state: State, event: Event) -> Facts:
+    turn = {name: event.body[name] for name in ("turn_id", "number", "tools", "narrowed")} | {"at": event.at}
+    return {"turn": turn, "turns": {**state.turns, event.body["turn_id"]: event.body["number"]}}
+
+
 # Facts that are a moment: the event's time goes into this field.
 STAMPS: Mapping[EventKind, str] = {
     EventKind.RUN_CREATED: "created_at",
@@ -296,6 +302,7 @@ RUN_CHANGES: Mapping[EventKind, Callable[[State, Event], Facts]] = {
     EventKind.RUN_CREATED: _created,
     EventKind.RUN_ADMITTED: lambda state, event: {"place": None},
     EventKind.USER_STEERED: lambda state, event: {"steers": state.steers + 1},
+    EventKind.TURN_OPENED: _turn,
     EventKind.MODEL_ASKED: lambda state, event: {"ask_id": event.body["ask_id"]},
     EventKind.MODEL_ANSWERED: lambda state, event: {"ask_id": None},
     EventKind.RESUME_ASKED: lambda state, event: {"pause_asked_at": None, "drained_at": None},

@@ -32,6 +32,8 @@ class CallMachine:
     message_id: str | None = None
     deadline: str | None = None
     compensates: str | None = None
+    # The id of the turn that it was asked in; None where none was open, or where people made it.
+    turn: str | None = None
     # Why it may happen.
     rule_id: str | None = None
     policy_number: int | None = None
@@ -119,6 +121,10 @@ class State:
     message: str | None = None
     ask_id: str | None = None
     steers: int = 0
+    # The turn that is open, as its event said it and when; it ends with the next one (`runs.core.turns`).
+    turn: Mapping[str, Any] | None = None
+    # The number of every turn by its id, so that a request that comes late never opens an earlier one again.
+    turns: Mapping[str, int] = field(default_factory=dict)
     calls: Mapping[str, CallMachine] = field(default_factory=dict)
     # How many calls stand where; kept along so that a status costs nothing in a run of thousands of calls.
     counts: Mapping[CallState, int] = field(default_factory=dict)

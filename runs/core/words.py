@@ -14,6 +14,9 @@ from runs.core.retry import Certainty, classify
 
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d))")
 
+MOST_NAMES = 20
+"""Tools that a turn's line names."""
+
 type Tone = Literal["plain", "wait", "work", "good", "bad", "unsure", "still"]
 type SegmentKind = Literal["text", "code", "outside", "proposal", "time"]
 
@@ -158,11 +161,21 @@ def _created(fact: _Fact) -> Line:
 
 
 def _proposed(fact: _Fact) -> Line:
+    turn = (_text(", turn "), _said(fact.body["turn"])) if fact.body.get("turn") else ()
     return Line(
         "plain",
         (_text("The agent asks for "), _code(fact.body["tool"])),
-        (_text(f"contract v{fact.body['contract_version']}, "), _code(str(fact.body["digest"])[:8])),
+        (_text(f"contract v{fact.body['contract_version']}, "), _code(str(fact.body["digest"])[:8]), *turn),
     )
+
+
+def _turn(fact: _Fact) -> Line:
+    tools = fact.body["tools"]
+    names = [part for name in tools[:MOST_NAMES] for part in (_text(", "), _code(name))][1:]
+    more = f" and {len(tools) - MOST_NAMES:,} more" if len(tools) > MOST_NAMES else ""
+    all_ = "" if fact.body["narrowed"] else ": all that the run may call"
+    shown = (*names, _text(more + all_)) if tools else (_text("no tool"),)
+    return Line("plain", (_text(f"Turn {fact.body['number']:,}: shown "), *shown), (_said(fact.body["turn_id"]),))
 
 
 def _refused(fact: _Fact) -> Line:
@@ -270,6 +283,7 @@ _WORDS: Mapping[EventKind, _Writer] = {
     E.RUN_CREATED: _created,
     E.RUN_ADMITTED: _plain("plain", "Admitted"),
     E.USER_STEERED: lambda fact: Line("plain", (_text("Steered"), *fact.because("text")), fact.who),
+    E.TURN_OPENED: _turn,
     E.CALL_PROPOSED: _proposed,
     E.CALL_REFUSED: _refused,
     E.CALL_HELD: _held,

@@ -14,9 +14,9 @@ RIGHT: dict[str, Any] = {
     "scope": {"tenant": "acme"}, "amount": 45, "approval": "void", "attempt": 1, "before_effect": True,
     "conclusive": True, "contract_version": 3, "deadline": moment(9), "duplicate": True, "duration_ms": 38,
     "epoch": 2, "expires_at": moment(900), "fence": 1, "final": "expired",
-    "linked": True, "managed": True, "outcome": "happened", "place": 3,
+    "linked": True, "managed": True, "narrowed": True, "number": 2, "outcome": "happened", "place": 3,
     "policy_number": 8, "read_at": moment(0), "read_only": False, "resolution": "granted", "retry_at": moment(30),
-    "retry_class": "never", "round": 1, "side_effect": "irreversible",
+    "retry_class": "never", "round": 1, "side_effect": "irreversible", "tools": ["get_order"],
 }  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def test_a_missing_key_is_named(kind: EventKind, key: str):
 @pytest.mark.parametrize(("kind", "key"), [(kind, key) for kind in EventKind for key in body(kind)])
 def test_a_value_of_the_wrong_form_is_named(kind: EventKind, key: str):
     with pytest.raises(InvalidEvent, match=key):
-        make(kind, body(kind) | {key: ["not", "this"]})
+        make(kind, body(kind) | {key: [["not", "this"]]})
 
 
 @pytest.mark.parametrize(("kind", "key"), [(kind, key) for kind in EventKind for key in BODIES[kind][1].split()])
@@ -77,6 +77,8 @@ def test_a_read_has_a_null_reference_but_not_none_at_all():
         ("resolution", "approved"), ("resolution", ""), ("side_effect", "write"), ("retry_class", "always"),
         ("read_only", "false"), ("before_effect", 0), ("call_id", ""), ("outcome", "maybe"), ("final", "rejected"),
         ("approval", "perhaps"), ("amount", -1), ("amount", 4.5), ("scope", []), ("place", 0),
+        ("tools", "get_order"), ("tools", [""]), ("tools", [1]), ("tools", {"get_order": 1}), ("number", 0),
+        ("narrowed", 1), ("turn", ""), ("turn_id", ""),
     ],
 )  # fmt: skip
 def test_nearly_right_is_wrong(key: str, value: Any):

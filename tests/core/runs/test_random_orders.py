@@ -55,6 +55,11 @@ OTHERWISE: dict[str, list[Any]] = {
     "retry_class": ["never"],
     "read_only": [False],
     "amount": [1],
+    "turn_id": ["t1", "t2", "t3", "t4"],
+    "turn": [None, None, None, "t1", "t2"],
+    "tools": [[], ["refund_order"], ["get_order", "refund_order", "set_status"]],
+    "narrowed": [True, False],
+    "number": [1, 2, 3],
     "place": [None, 3],
     "policy_number": [8],
     "duration_ms": [5],
@@ -66,6 +71,7 @@ def fitting(kind: EventKind, call: CallMachine | None, state: State) -> dict[str
     """The values that the reducer expects just now."""
     unknown = [other.call_id for other in state.calls.values() if other.state is CallState.UNKNOWN]
     known: dict[str, Any] = {"ask_id": state.ask_id or "m1", "compensates": unknown[0] if unknown else None}
+    known |= {"number": len(state.turns) + 1, "turn": state.turn["turn_id"] if state.turn else None}
     if call is None:
         return known
     known |= {"round": call.round + 1, "proposal_id": call.proposal_id, "key": call.key}
@@ -148,6 +154,8 @@ class Witness:
         self.fences: dict[str, int] = {}
         self.completed: Counter[tuple[str, int]] = Counter()
         self.may_send: set[str] = set()
+        self.shown: dict[str, list[str]] = {}
+        self.last = ""
 
     def saw(self, before: State, event: Event, after: State, commands: tuple[Command, ...]) -> None:
         if before.finished:
@@ -159,8 +167,10 @@ class Witness:
             if call.state in FINAL_CALLS:
                 assert now.state is call.state, "a final call moved"
             assert (now.key, now.digest, now.tool) == (call.key, call.digest, call.tool)
+            assert now.turn == call.turn, "a call went over into another turn"
             assert now.fence >= call.fence
         self._sending(before, event, after)
+        self._turns(before, event, after)
         for command in commands:
             if command.call_id is not None:
                 call = after.calls[command.call_id]
@@ -168,6 +178,17 @@ class Witness:
                 assert {"actor", "scope", "attempt", "proposal_id"} <= set(command.body)
         if after.stop_asked and before.stop_asked:
             assert not any(command.kind in ("dispatch", "evaluate", "ask_model") for command in commands)
+
+    def _turns(self, before: State, event: Event, after: State) -> None:
+        assert all(after.turns[turn_id] == number for turn_id, number in before.turns.items())
+        if event.kind is E.TURN_OPENED:
+            assert event.body["turn_id"] not in before.turns, "one id opened two turns"
+            assert sorted(after.turns.values()) == list(range(1, len(after.turns) + 1))
+            self.shown[event.body["turn_id"]] = event.body["tools"]
+            self.last = event.body["turn_id"]
+        if event.kind is E.CALL_PROPOSED and event.body.get("turn") is not None:
+            assert event.body["turn"] == self.last, "asked in a turn that is over"
+            assert event.body["tool"] in self.shown[self.last], "asked for a tool that its turn does not show"
 
     def _sending(self, before: State, event: Event, after: State) -> None:
         body, call_id = event.body, event.body.get("call_id", "")

@@ -20,6 +20,9 @@ SAMPLES = {
     "amount": 5,
     "policy_number": 8,
     "contract_version": 3,
+    "number": 3,
+    "narrowed": True,
+    "tools": ["get_order", "refund_order"],
 }
 
 
@@ -124,3 +127,19 @@ def test_a_question_and_its_answer_are_quoted_as_what_somebody_wrote():
     told = line("question_answered", {"call_id": "c1", "question_id": "q1", "text": "It broke."}, {}, {})
     assert [part.value for part in asked.segments if part.kind == "outside"] == ["Ida", "Why twice?"]
     assert [part.value for part in told.segments if part.kind == "outside"] == ["It broke."]
+
+
+def test_a_turn_is_told_with_the_tools_that_its_model_was_shown():
+    sentence, made = words("turn_opened")
+    assert sentence == "Turn 3: shown get_order, refund_order"
+    assert [(part.kind, part.value) for part in made.aside] == [("outside", "<turn_id>")]
+    assert [part.value for part in made.segments if part.kind == "code"] == ["get_order", "refund_order"]
+    assert words("turn_opened", narrowed=False)[0] == f"{sentence}: all that the run may call"
+    assert words("turn_opened", tools=[])[0] == "Turn 3: shown no tool"
+    many = [f"tool_{number}" for number in range(1023)]
+    assert words("turn_opened", tools=many)[0].endswith(", tool_19 and 1,003 more")
+
+
+def test_a_call_is_told_with_the_turn_that_it_was_asked_in():
+    assert [part.value for part in words("call_proposed")[1].aside][-2:] == [", turn ", "<turn>"]
+    assert len(words("call_proposed", turn=None)[1].aside) == 2

@@ -4,7 +4,7 @@ Only a group that cannot decide refuses a policy (`approvals.selectors.policy_lo
 calls at the worst and allows none, so it is told. Nothing here is told that is not so.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 
 from approvals.core.admission import Names
@@ -23,6 +23,7 @@ from approvals.core.policy_types import Freeze, Limit
 from approvals.core.schema_rules import always_there, schema_at
 from approvals.core.shared_groups import twice_needed
 from approvals.core.terms import Approver
+from approvals.core.who_signs import unsigned_findings
 from audit.core.pointers import pointer
 
 _BELOW = {"principal": PRINCIPAL_NAMES, "run": RUN_NAMES, "exposure": EXPOSURE_NAMES}
@@ -35,6 +36,7 @@ def catalogue_findings(
     groups: Mapping[str, int] | None = None,
     told: Mapping[str, int] | None = None,
     people: Mapping[str, frozenset[str]] | None = None,
+    signers: Collection[str] | None = None,
     now: datetime | None = None,
 ) -> list[Finding]:
     """Names that the tenant's catalogue or a tool does not have (they would deny every call), groups that are unknown
@@ -42,7 +44,8 @@ def catalogue_findings(
     that cannot be judged.
 
     `groups` maps a known group's name to the number of its members who may decide, `told` that of a group which is
-    only told; `people` maps each of those who may decide to their groups. None skips that part.
+    only told; `people` maps each of those who may decide to their groups; `signers` are those of them who
+    have a passkey. None skips that part.
     """
     found: list[Finding] = []
     for index, rule in enumerate(policy.rules):
@@ -73,6 +76,7 @@ def catalogue_findings(
     if people is not None:
         small = {finding.path.rpartition("/approvers/")[0] for finding in found if finding.code == "GROUP_TOO_SMALL"}
         found.extend(one for one in twice_needed(policy, people) if one.path.rpartition("/approvers")[0] not in small)
+        found.extend(unsigned_findings(policy, people, signers) if signers is not None else ())
     return found
 
 

@@ -1,14 +1,16 @@
 """Who may decide a proposal, and whose votes count, by the rights of this moment (A5, A9, S8, S17)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from access.core.delegation import Giver
 from access.selectors.actors import DeciderFacts, decider_facts, group_members
 from access.selectors.delegations import giver_at, givers_of
+from access.selectors.signers import signers_of
 from approvals.core.eligibility import REVIEWER, Asked, Decider, Eligibility, Vote, may_decide, still_possible
 from approvals.core.policy import Approver
 from approvals.core.terms import NO_TERMS, Terms, terms_from
+from approvals.core.who_signs import who_can_sign
 from approvals.models import Decision, Proposal
 from approvals.selectors.revisions import editors_of
 from approvals.selectors.signed import signature_holds
@@ -133,22 +135,59 @@ def _approval(decision: Decision, facts: DeciderFacts | None, asked: Asked, prop
     return Vote(str(decision.reviewer_id), "approve", groups, giver.id if giver else "")
 
 
-def people_who_can_decide(proposal: Proposal) -> dict[str, frozenset[str]]:
-    """Active reviewers of the groups asked (user id to groups), without those whose own call it is (A9). Whoever holds
-    a delegation adds nobody: it is the vote of somebody who is among these."""
-    return {person: groups for person, (_, groups) in named_deciders(proposal).items()}
+@dataclass(frozen=True, slots=True)
+class Able:
+    """Whether what is required can still be met, and if not, why: `keyless` names those who may decide and cannot sign,
+    where more of them signing would be enough; `problem` says why this installation takes no passkey."""
+
+    enough: bool
+    keyless: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def for_want_of_keys(self) -> bool:
+        """People are there who may decide, and too few of them can sign."""
+        return bool(self.keyless)
 
 
 def can_be_decided(proposal: Proposal, votes: Sequence[Decision]) -> bool:
     """Whether the votes of the round and the people who may still decide can together meet what it requires (S8)."""
+    return able_of(proposal, votes).enough
+
+
+def able_of(proposal: Proposal, votes: Sequence[Decision]) -> Able:
+    """The same with the reason why not."""
     counted = counted_votes(proposal, votes)[0] if votes else []
-    return still_possible(requires_of(proposal), counted, people_who_can_decide(proposal))
+    return able_to_decide(proposal, counted, named_deciders(proposal))
+
+
+def able_to_decide(
+    proposal: Proposal, counted: Sequence[Vote], named: Mapping[str, tuple[str, frozenset[str]]]
+) -> Able:
+    """The same of people who were read already, with the reason. Where approvals are signed, only people count who have
+    a passkey, or whose delegate has one; whoever holds a delegation adds nobody else: it is the vote of somebody who is
+    among these."""
+    requires = requires_of(proposal)
+    people = {person: groups for person, (_, groups) in named.items()}
+    if not still_possible(requires, counted, people):
+        return Able(False)
+    if terms_of(proposal).authentication != "signed":
+        return Able(True)
+    used = {vote.person_id for vote in counted} | {vote.for_id for vote in counted}
+    signers = signers_of(proposal.tenant_id, [person for person in people if person not in used])
+    through = {giver: [(one.holder, one.groups) for one in lent] for giver, lent in signers.through.items()}
+    barred = used | _barred(proposal)
+    signing = who_can_sign(people, own=signers.own, through=through, used=barred)
+    if still_possible(requires, counted, signing):
+        return Able(True)
+    keyless = sorted(name for person, (name, _) in named.items() if person not in signing and person not in used)
+    return Able(False, tuple(keyless), signers.problem)
 
 
 def named_deciders(proposal: Proposal) -> dict[str, tuple[str, frozenset[str]]]:
-    """The same with their names: user id to (name, groups)."""
+    """Active reviewers of the groups asked, without those whose own call it is (A9): user id to (name, groups)."""
     asked = _asked(proposal)
-    barred = {asked.acting_for_id, asked.token_owner_id, asked.requester_id} | asked.editor_ids
+    barred = _barred(proposal)
     people: dict[str, tuple[str, frozenset[str]]] = {}
     for approver in asked.requires:
         for user_id, name in group_members(proposal.tenant_id, approver.group, role=REVIEWER):
@@ -156,6 +195,12 @@ def named_deciders(proposal: Proposal) -> dict[str, tuple[str, frozenset[str]]]:
                 before = people[user_id][1] if user_id in people else frozenset()
                 people[user_id] = (name, before | {approver.group})
     return people
+
+
+def _barred(proposal: Proposal) -> frozenset[str]:
+    """Those whose own call it is (A9); they decide it for nobody else either."""
+    asked = _asked(proposal)
+    return frozenset({asked.acting_for_id, asked.token_owner_id, asked.requester_id}) | asked.editor_ids
 
 
 def _asked(proposal: Proposal) -> Asked:

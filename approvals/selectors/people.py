@@ -6,12 +6,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from approvals.core.eligibility import still_possible, tally
+from approvals.core.eligibility import tally
 from approvals.core.policy import Approver
 from approvals.core.present import Piece, visible
 from approvals.models import Decision, Permit
 from approvals.selectors.deciders import (
+    Able,
     Capacity,
+    able_to_decide,
     best_of,
     counted_votes,
     named_deciders,
@@ -61,7 +63,8 @@ class People:
     """Who must decide and who has (8). `words` is the quorum in words; `left` how many approvals are missing in all.
 
     `may_decide` is for the actor that looks; `reason` says in words why, or why not. `nobody`: the groups hold too few
-    people who may decide (S8), counting who has decided already. `approve_does` is what an approval by this actor would
+    people who may decide (S8), counting who has decided already, or too few who can sign: then `keyless` says so, with
+    who has no passkey and what mends it. `approve_does` is what an approval by this actor would
     do: "runs now", or "1 of 2, nothing runs yet"; `reject_does` the same of a rejection, "" where one rejects.
     `places` are those in which this actor may decide, `missing` what each group has still to give.
     """
@@ -77,6 +80,7 @@ class People:
     reject_does: str
     missing: tuple[Missing, ...]
     places: tuple[Place, ...] = ()
+    keyless: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +107,7 @@ def people_of(proposal: Any, decisions: Sequence[Decision], current: Sequence[De
     left = sum(approver.count for approver in stand.missing)
     waiting = proposal.standing == "pending"
     able = named_deciders(proposal) if waiting else {}
+    stands = able_to_decide(proposal, counted, able) if waiting else Able(True)
     return People(
         needs=needs_words(requires),
         words=stand.words,
@@ -121,11 +126,27 @@ def people_of(proposal: Any, decisions: Sequence[Decision], current: Sequence[De
         ),
         may_decide=False,
         reason="",
-        nobody=waiting
-        and not still_possible(requires, counted, {person: groups for person, (_, groups) in able.items()}),
+        nobody=not stands.enough,
+        keyless=_keyless(stands),
         approve_does="runs now" if left <= 1 else f"{wanted - left + 1} of {wanted}, nothing runs yet",
         reject_does="" if rejections - against <= 1 else f"{against + 1} of {rejections} rejections",
         missing=tuple(_missing(approver, able, current) for approver in stand.missing) if waiting else (),
+    )
+
+
+def _keyless(stands: Able) -> str:
+    """Why nobody can approve it for want of passkeys, and the remedy; "" where that is not why."""
+    if not stands.for_want_of_keys:
+        return ""
+    if stands.problem:
+        return f"Approving this is signed by a passkey, and none can be used here. {stands.problem}"
+    names = [as_line(name) for name in stands.keyless]
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    verb = "has" if len(names) == 1 else "have"
+    return (
+        "Approving this is signed by a passkey, and too few who may have one: "
+        f"{', '.join(names[:_NAMES])}{more} {verb} none. Each adds one under Account, Passkeys and codes; until enough "
+        "have, it can only be rejected or expire. Admins are told."
     )
 
 

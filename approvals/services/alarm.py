@@ -1,7 +1,8 @@
 """Whether the people that waiting proposals need are still there, looked at when rights change (A9, S8).
 
-A group that loses its last reviewers blocks what waits for it. Admins are told once; when somebody joins, the alarm
-ends by itself. Only writes down and tells: whoever looks at a proposal judges by the rights of that moment.
+A group that loses its last reviewers, or the passkeys that it signs with, blocks what waits for it. Admins are told
+once; when somebody joins or adds a passkey, the alarm ends by itself. Only writes down and tells: whoever looks at a
+proposal judges by the rights of that moment.
 """
 
 import logging
@@ -32,6 +33,7 @@ SELECT (array_agg(id ORDER BY id))[1:%(most)s]
   FROM approvals_proposal p
  WHERE tenant_id = %(tenant)s AND status = 'pending' AND expires_at > (SELECT clearance_now())
  GROUP BY requires, acting_user_id, agent_owner_id, why->'prepared_by'->>'id',
+       why->'verdict'->'terms'->>'authentication',
        CASE WHEN revision_number > 1 OR EXISTS (SELECT 1 FROM approvals_decision d
               WHERE d.proposal_id = p.id AND d.round = p.round) THEN id END
 """

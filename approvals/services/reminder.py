@@ -17,7 +17,7 @@ from access.services.mail import waiting_send
 from access.services.webhook import webhook_tell
 from approvals.core.rounds import reminder_at
 from approvals.models import Alarm, Decision, Notice, Proposal, Reminder
-from approvals.selectors.deciders import named_deciders, terms_of
+from approvals.selectors.deciders import able_of, named_deciders, terms_of
 from approvals.store import alarms, rounds
 from approvals.store.rows import votes_of
 from approvals.store.told import address_of, sentence_told, told_of
@@ -163,7 +163,12 @@ _WORDS = {
     "reminder": "waits for you",
     "escalation": "waits for others; you are told because its time is nearly over",
     "alarm": "cannot be decided: too few people are left who may",
+    "keyless": "cannot be approved: too few who may have a passkey; they add one under Account, Passkeys and codes",
 }
+
+
+def _wants_keys(proposal: Proposal) -> bool:
+    return able_of(proposal, votes_of(proposal)).for_want_of_keys
 
 
 def _line(row: Notice, to: Addressee) -> dict[str, str]:
@@ -171,7 +176,7 @@ def _line(row: Notice, to: Addressee) -> dict[str, str]:
     until = proposal.expires_at.astimezone(ZoneInfo(to.time_zone or "UTC"))
     return {
         "sentence": sentence_told(proposal),
-        "words": _WORDS[row.kind],
+        "words": _WORDS["keyless" if row.kind == "alarm" and _wants_keys(proposal) else row.kind],
         "until": f"{until:%-d %b %Y, %H:%M:%S %Z}",
         "url": address_of(proposal),
     }

@@ -14,7 +14,7 @@ from approvals.core.present import hides_anything, sentence_text
 from approvals.core.rounds import both_hold, expiry_after, reminder_at
 from approvals.models import Decision, Proposal
 from approvals.selectors.bound import ASKED_AGAIN, Bound
-from approvals.selectors.deciders import can_be_decided, prepared_by_of
+from approvals.selectors.deciders import able_of, prepared_by_of
 from approvals.store.alarms import open_alarm
 from approvals.store.rows import change, resolve, void_permit
 from approvals.store.told import told_of
@@ -201,10 +201,12 @@ def _counted_from(proposal: Proposal) -> str:
 def warn_if_nobody_can_decide(
     proposal: Proposal, *, actor: Actor, record: Record = audit_record, votes: Sequence[Decision] = ()
 ) -> bool:
-    """The alarm of S8: a group that was emptied after the policy was published blocks, and that is said aloud, once
-    until it ends. `votes` are those of the round. True if it was said now."""
-    if can_be_decided(proposal, votes) or not open_alarm(proposal):
+    """The alarm of S8: a group that was emptied after the policy was published, or lost the passkeys that it signs by,
+    blocks, and that is said aloud, once until it ends. `votes` are those of the round. True if it was said now."""
+    able = able_of(proposal, votes)
+    if able.enough or not open_alarm(proposal):
         return False
+    lacks = {"lacks": "passkeys"} if able.for_want_of_keys else {}
     logger.warning(
         "Proposal %s of tenant %s needs people who are not there; it will expire at %s.",
         proposal.pk, proposal.tenant_id, proposal.expires_at.isoformat(),
@@ -213,9 +215,9 @@ def warn_if_nobody_can_decide(
         actor=actor,
         action="proposal.nobody_can_decide",
         verdict="failed",
-        detail={"round": proposal.round, "requires": proposal.requires},
+        detail={"round": proposal.round, "requires": proposal.requires, **lacks},
         **audited(proposal),
     )
-    told = told_of(proposal) | {"needs": proposal.requires}
+    told = told_of(proposal) | {"needs": proposal.requires, **lacks}
     webhook_tell(tenant_id=proposal.tenant_id, kind="proposal.nobody_can_decide", data=told)
     return True

@@ -156,7 +156,9 @@ def _shown(detail: Detail) -> ProposalShown:
 
 
 def _overdue(detail: Detail) -> Detail:
-    people = replace(detail.people, may_decide=False, reason="There is nothing left to decide.", nobody=False)
+    people = replace(
+        detail.people, may_decide=False, reason="There is nothing left to decide.", nobody=False, keyless=""
+    )
     return replace(detail, status="expired", now=detail.expires_at, people=people)
 
 
@@ -225,7 +227,8 @@ def _notices(detail: Detail) -> list[Notice]:
         notices.append(
             Notice(
                 tone="bad",
-                text="Too few people can decide this now: somebody left a group, was deactivated, or has voted. Admins "
+                text=detail.people.keyless
+                or "Too few people can decide this now: somebody left a group, was deactivated, or has voted. Admins "
                 "are told; until somebody joins, it only expires.",
             )
         )

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError
 from django.core.management.base import CommandParser
 
+from approvals.core.contract_types import Finding
 from approvals.core.policy_texts import difference
 from approvals.management.people import add_as, add_tenant, person, tenant
 from approvals.management.replaying import replay_file, replay_lines
@@ -72,12 +73,11 @@ class Command(BaseCommand):
             raise CommandError(_words(refusal)) from None
 
     def _publish(self, options: dict[str, Any]) -> None:
-        row = policy_publish(
-            actor=person(options),
-            source=_text(options["file"]),
-            based_on=options["based_on"],
-            reason=options["reason"],
-        )
+        actor, source = person(options), _text(options["file"])
+        row = policy_publish(actor=actor, source=source, based_on=options["based_on"], reason=options["reason"])
+        # What does not keep it from being published is told all the same, as the page does.
+        for finding in policy_check(actor=actor, source=source):
+            self.stderr.write(_found(finding))
         self.stdout.write(f"Version {row.number} of the policy of {options['tenant']} is in force.")
 
     def _show(self, options: dict[str, Any]) -> None:
@@ -93,8 +93,7 @@ class Command(BaseCommand):
     def _check(self, options: dict[str, Any]) -> None:
         found = policy_check(actor=person(options), source=_text(options["file"]))
         for finding in found:
-            where = f"line {finding.line}, {finding.path}" if finding.line else finding.path
-            self.stdout.write(f"{where}: {finding.message} ({finding.code})")
+            self.stdout.write(_found(finding))
         if found:
             raise CommandError(f"{len(found)} findings. Nothing was published.")
         self.stdout.write("Nothing stands against it. Nothing was published.")
@@ -146,6 +145,11 @@ class Command(BaseCommand):
             self.stdout.write(line)
         if lines:
             raise CommandError("They differ.")
+
+
+def _found(finding: Finding) -> str:
+    where = f"line {finding.line}, {finding.path}" if finding.line else finding.path
+    return f"{where}: {finding.message} ({finding.code})"
 
 
 def _side(tenant_id: str, side: str) -> str:

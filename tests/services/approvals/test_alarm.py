@@ -1,16 +1,25 @@
-"""A group that lost its people: said once to admins, on the page and in the log, over by itself (S8)."""
+"""A group that lost its people or their passkeys: said once to admins, on the page and in the log, then over (S8)."""
+
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from access.models import WebhookDelivery
+from access.core.confirm import session_name
+from access.models import Confirmation, WebhookDelivery
+from access.selectors.confirmation import means_of
 from access.services import people
+from access.services.delegation import delegation_give, delegation_revoke
+from access.services.passkey import passkey_add, passkey_options, passkey_remove
 from access.services.webhook import webhook_set
 from approvals.models import Alarm, Proposal
 from approvals.selectors.proposals import inbox, proposal_detail
 from approvals.services.alarm import alarms_look
 from audit.selectors.entries import entries_for_object
+from audit.store import clock
 from tests.support import factories
 from tests.support.approvals import asking, world
+from tests.support.passkeys import Device
 
 
 @pytest.fixture
@@ -109,3 +118,103 @@ def test_another_organisations_people_change_nothing_here(acme):
     leave(acme, acme.mara, acme.noor)
     factories.person(factories.tenant(), groups=["finance"])
     assert alarms_look(known={}) == 1
+
+
+# -- passkeys ----------------------------------------------------------------------------------------------------------
+
+
+SIGNED = asking(("finance", 2)).replace("expires_in_s", "authentication: signed, expires_in_s")
+
+
+def confirmed(person):
+    actor = replace(person.actor, session_id=session_name("one"))
+    Confirmation.objects.update_or_create(
+        user_id=actor.id, session_id=actor.session_id, defaults={"at": clock.now(), "by": "password"}
+    )
+    return actor
+
+
+def adds_a_passkey(person):
+    actor, device = confirmed(person), Device()
+    return passkey_add(actor=actor, response=device.make(passkey_options(actor=actor)), name="Laptop")
+
+
+def removes_it(person):
+    for key in means_of(person.user_id).passkeys:
+        passkey_remove(actor=confirmed(person), passkey_id=str(key.id))
+
+
+def words(acme, held):
+    return proposal_detail(acme.tenant.admin.actor, held.id).people.keyless
+
+
+def test_a_passkey_that_is_removed_is_an_alarm_that_ends_with_a_new_one(acme):
+    webhook_set(actor=acme.tenant.admin.actor, url="https://example.org/hook")
+    adds_a_passkey(acme.mara)
+    adds_a_passkey(acme.noor)
+    acme.publish(SIGNED)
+    held, known = acme.hold(), {}
+    assert (alarms_look(known=known), nobody(acme, held), words(acme, held)) == (0, False, "")
+    removes_it(acme.noor)
+    assert words(acme, held) == (
+        "Approving this is signed by a passkey, and too few who may have one: Noor Aziz has none. Each adds one under "
+        "Account, Passkeys and codes; until enough have, it can only be rejected or expire. Admins are told."
+    )
+    assert (alarms_look(known=known), alarms_look(known=known)) == (1, 0)
+    adds_a_passkey(acme.noor)
+    assert words(acme, held) == ""
+    assert (alarms_look(known=known), alarms_look(known=known)) == (1, 0)
+    assert None not in alarms()
+    entries = entries_for_object(acme.tenant.id, "proposal", str(held.id))
+    assert [entry.action for entry in entries[-2:]] == ["proposal.nobody_can_decide", "proposal.decidable_again"]
+    assert entries[-2].detail["lacks"] == "passkeys"
+    assert '"lacks":"passkeys"' in WebhookDelivery.objects.earliest("id").body.replace(" ", "")
+
+
+def test_where_nobody_can_sign_from_the_start_it_is_said_when_it_is_asked(acme):
+    acme.publish(SIGNED)
+    held = acme.hold()
+    assert alarms() == [None]
+    assert "Mara Lind, Noor Aziz have none" in words(acme, held)
+    acme.decide(held, "reject")
+    assert words(acme, held) == ""
+
+
+@pytest.mark.parametrize("authentication", ["session", "fresh"])
+def test_what_a_password_is_enough_for_needs_no_passkey(acme, authentication):
+    acme.publish(SIGNED.replace("signed", authentication))
+    held = acme.hold()
+    assert (alarms(), words(acme, held)) == ([], "")
+
+
+def test_people_who_are_gone_are_not_told_as_people_without_a_passkey(acme):
+    acme.publish(SIGNED)
+    held = acme.hold()
+    leave(acme, acme.noor)
+    assert (nobody(acme, held), words(acme, held)) == (True, "")
+
+
+def test_a_delegates_passkey_signs_for_its_giver_while_the_delegation_is_on(acme):
+    adds_a_passkey(acme.mara)
+    dev = factories.person(acme.tenant, name="Dev Rao")
+    adds_a_passkey(dev)
+    acme.publish(SIGNED)
+    held, known = acme.hold(), {}
+    assert alarms_look(known=known) == 0
+    assert alarms() == [None]
+    given = delegation_give(actor=acme.noor.actor, to_user_id=dev.user_id, ends_at=clock.now() + timedelta(days=1))
+    assert (words(acme, held), alarms_look(known=known)) == ("", 1)
+    delegation_revoke(actor=acme.noor.actor, delegation_id=given)
+    assert alarms_look(known=known) == 1
+    assert "Noor Aziz has none" in words(acme, held)
+
+
+def test_two_kinds_that_differ_in_the_signature_alone_are_looked_at_each(acme):
+    acme.hold(order_id="ord_1")
+    acme.publish(SIGNED.replace("count: 2", "count: 1"))
+    adds_a_passkey(acme.mara)
+    known: dict = {}
+    acme.hold(order_id="ord_2")
+    assert alarms_look(known=known) == 0
+    removes_it(acme.mara)
+    assert alarms_look(known=known) == 1

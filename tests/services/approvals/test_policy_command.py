@@ -125,3 +125,19 @@ def test_only_an_admin_uses_the_verbs_that_need_one(acme, policy, verb):
     with pytest.raises(CommandError, match="Only an admin"):
         policy(verb, *rest, *more, by=acme.mara)
     assert policy_in_force(acme.tenant.id).number == 1
+
+
+def test_what_does_not_keep_a_policy_from_being_published_is_told_by_checking_and_by_publishing(
+    acme, policy, capsys, tmp_path
+):
+    signed = asking(("finance", 1)).replace("expires_in_s", "authentication: signed, expires_in_s")
+    with pytest.raises(CommandError, match="1 findings"):
+        policy("check", signed)
+    assert "nobody in it has one that works" in capsys.readouterr().out
+    arguments = ["--based-on", "1", "--tenant", acme.tenant.slug, "--as", acme.tenant.admin.email]
+    path = tmp_path / "signed.yaml"
+    path.write_text(signed)
+    call_command("policy", "publish", str(path), *arguments)
+    said = capsys.readouterr()
+    assert "(PASSKEYS_MISSING)" in said.err
+    assert "Version 2" in said.out

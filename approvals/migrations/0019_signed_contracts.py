@@ -26,11 +26,14 @@ CREATE TRIGGER approvals_versionsignature_append_only BEFORE UPDATE OR DELETE ON
     # What an admitted candidate was signed by stays as it was, as its text does.
     when=CHANGED + "\n    OR (OLD.status <> 'waiting' AND OLD.signature IS DISTINCT FROM NEW.signature)"
 )
-REVERSE = CANDIDATE.format(when=CHANGED) + """
+REVERSE = (
+    CANDIDATE.format(when=CHANGED)
+    + """
 DROP TRIGGER approvals_versionsignature_append_only ON approvals_versionsignature;
 DROP TRIGGER approvals_publisherkeyend_append_only ON approvals_publisherkeyend;
 DROP TRIGGER approvals_publisherkey_append_only ON approvals_publisherkey;
 """
+)
 
 
 class Migration(migrations.Migration):

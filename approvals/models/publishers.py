@@ -1,4 +1,4 @@
-"""Who signs contracts: the publishers' keys, what ended them, and the signatures that stand beside admitted versions."""
+"""Who signs contracts: the publishers' keys, what ended them, and the signatures beside admitted versions."""
 
 import uuid
 

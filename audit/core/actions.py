@@ -84,6 +84,7 @@ ACTIONS: dict[str, Action] = {
     "permit.given_back": Action("A permit was given back; nothing had happened"),
     "permit.revoked": Action("An approval was taken back", "take an approval back"),
     "run.opened": Action("A run was opened", "open a run"),
+    "run.turn_opened": Action("A turn of a run was opened", "open a turn of a run"),
     "run.completed": Action("A run was completed", "complete a run"),
     "run.cancelled": Action("A run was cancelled", "cancel a run"),
     "stop.set": Action("A stop was set", "set a stop"),
@@ -95,6 +96,19 @@ ACTIONS: dict[str, Action] = {
     ),
     "contract.stored": Action("A tool's contract was stored as a candidate", "store a tool's contract"),
     "contract.dropped": Action("A candidate for a tool's contract was dropped", "drop a candidate"),
+    "contract.target_asked": Action(
+        "The target of a tool was asked for its state, for a simulation", "have a tool's target read for a simulation"
+    ),
+    "contract.target_read": Action("What came of asking a tool's target for a simulation"),
+    "contract.signed": Action(
+        "A publisher's signature was put to a tool's contract", "put a signature to a tool's contract"
+    ),
+    "contract.unsigned": Action("The signature of a candidate was taken away", "take a candidate's signature away"),
+    "contract.key_added": Action("A publisher's key was added", "add a publisher's key"),
+    "contract.key_revoked": Action("A publisher's key was revoked", "revoke a publisher's key"),
+    "contract.signed_only_set": Action(
+        "Whether only signed contracts are admitted was set", "set whether only signed contracts are admitted"
+    ),
     "policy.published": Action("A policy was published", "publish a policy"),
     "policy.replay_asked": Action("A policy's text was tried on past calls", "try a policy's text on past calls"),
     "policy.replay_cancelled": Action("A replay of a policy was cancelled", "cancel a replay of a policy"),

@@ -159,7 +159,8 @@ class Proposal(models.Model):
 
 
 class Decision(models.Model):
-    """One person's verdict in one round. Append-only by trigger; once per person and round by constraint (A4)."""
+    """One person's verdict in one round. Append-only by trigger; once per person and round by constraint (A4), unless
+    the one before counts no more."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     proposal = models.ForeignKey(Proposal, on_delete=models.PROTECT, related_name="decisions")
@@ -174,13 +175,15 @@ class Decision(models.Model):
     digest = models.CharField(max_length=64)
     snapshot_hash = models.CharField(max_length=64)
     at = models.DateTimeField()
+    # 1, or one more than the vote of the same person or place that this one replaces: that one counts no more.
+    nth = models.SmallIntegerField(default=1, db_default=1)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint("proposal", "round", "reviewer_id", name="approvals_decision_once"),
+            models.UniqueConstraint("proposal", "round", "reviewer_id", "nth", name="approvals_decision_once"),
             # One vote a person, whoever gives it: giver and delegate never both count.
             models.UniqueConstraint(
-                "proposal", "round", Coalesce("for_user_id", "reviewer_id"), name="approvals_decision_seat_once"
+                "proposal", "round", Coalesce("for_user_id", "reviewer_id"), "nth", name="approvals_decision_seat_once"
             ),
             models.CheckConstraint(
                 condition=models.Q(verdict__in=["approve", "reject"]), name="approvals_decision_verdict"

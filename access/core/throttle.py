@@ -37,6 +37,8 @@ TOKEN_AGENT = Limit("token-agent", 120, 1)
 """Sessions that one agent opens: each is a row; an agent in a loop would fill the table."""
 MAIL_TEST = Limit("mail-test", 5, 60)
 """Test mails that one admin sends."""
+TARGET_READ = Limit("target-read", 6, 10)
+"""Questions to targets that one admin asks from a simulation: 6, then one every 10 seconds."""
 
 
 def take(limit: Limit, full_at: datetime | None, now: datetime) -> tuple[datetime, int]:

@@ -84,14 +84,22 @@ def origin_words(origin: Origin) -> str:
     return kind + ("" if origin.reviewed_by else " Nobody is named as reviewer.")
 
 
+def origin_names(origin: Origin) -> tuple[tuple[str, str], ...]:
+    """(what as, who) of those whom a contract names; "" is nobody."""
+    named = (("publisher", origin.publisher), ("reviewer", origin.reviewed_by))
+    return tuple((label, name) for label, name in named if name)
+
+
 def _what(contract: Contract) -> Iterator[Told]:
     yield Told("title", "", (contract.title,), prose=True)
     yield Told("description", "As models read it:", (contract.description,), prose=True)
     yield Told("side effect", f"{SIDE_EFFECTS[contract.side_effect].capitalize()}.")
     kind, reason = boundary_words(contract)
     yield Told("boundary", f"{kind.capitalize()}: {reason}")
-    named = tuple(text for text in (contract.origin.publisher, contract.origin.reviewed_by) if text)
-    yield Told("origin", origin_words(contract.origin) + (" Named as publisher and reviewer:" if named else ""), named)
+    yield Told("origin", origin_words(contract.origin))
+    # Apart, because one name in both places, or two beside each other, would read as one.
+    for label, name in origin_names(contract.origin):
+        yield Told(label, "Says the contract itself:", (name,))
     if contract.alternatives:
         yield Told("alternatives", "Offered where a call of it is refused:", contract.alternatives)
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from approvals.core.contract import parse_contract
 from approvals.core.contract_diff import Change, contract_changes, loosened
 from approvals.core.contract_text import written
-from approvals.core.contract_words import Part, contract_words
+from approvals.core.contract_words import Part, contract_words, origin_names
 from approvals.models import Tool, ToolCandidate, ToolVersion
 from approvals.selectors.tool_readers import require_reader
 from approvals.selectors.tool_waiting import Waiting, waiting_on
@@ -41,7 +41,7 @@ class CandidateShown:
     changes: list[Change] | None
     loosened: int
     waiting: Waiting
-    names: tuple[str, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
     credential: str = ""
 
 
@@ -67,13 +67,13 @@ def _candidate(actor: Actor, row: ToolCandidate) -> CandidateShown:
     changes = None if old is None else contract_changes(old, row.document)
     words: list[Part] = []
     problem = ""
-    names: tuple[str, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
     credential = ""
     try:
         contract = parse_contract(row.document)
         words = contract_words(contract)
         credential = contract.adapter.credential
-        names = tuple(name for name in (contract.origin.publisher, contract.origin.reviewed_by) if name)
+        names = origin_names(contract.origin)
     except Refusal as refusal:
         problem = refusal.message
     return CandidateShown(

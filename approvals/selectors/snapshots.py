@@ -1,12 +1,14 @@
-"""The target's states that proposals kept: what a worker read last of each, for whoever looks at a past call."""
+"""The target's states that are kept: with proposals what a worker read last of each, with judgements what a call was
+first judged on, for whoever looks at a past call."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from approvals.core.digest import parse_snapshot
-from approvals.models import Proposal
+from approvals.models import Judgement, Proposal
 from approvals.selectors.standing import EXECUTED
 from audit.core.refusal import Conflict
 
@@ -27,6 +29,40 @@ def states_of(
         except Conflict:
             continue
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedOn:
+    """What a call was first judged on and what came of it. `state` None: the tool reads none, or the stored bytes are
+    not what was written, which `damaged` says."""
+
+    state: dict[str, Any] | None
+    at: datetime
+    effect: str
+    code: str
+    policy_number: int
+    damaged: bool = False
+
+
+def judged_on(tenant_id: UUID | str, calls: Collection[tuple[UUID, str]]) -> Mapping[tuple[UUID, str], JudgedOn]:
+    """By (run, call id), of those whose judgement is kept. Of a call that was refused by its own checks, or by the
+    policy, nothing else holds the state."""
+    runs, wanted = {run for run, _ in calls}, set(calls)
+    rows = Judgement.objects.filter(tenant_id=tenant_id, run_id__in=runs, call_id__in={call for _, call in calls})
+    found = {}
+    for row in rows:
+        if (row.run_id, row.call_id) in wanted:
+            found[row.run_id, row.call_id] = _judged(row)
+    return found
+
+
+def _judged(row: Judgement) -> JudgedOn:
+    state, damaged = None, False
+    try:
+        state = None if row.state is None else parse_snapshot(bytes(row.state))
+    except Conflict:
+        damaged = True
+    return JudgedOn(state, row.at, row.effect, row.code, row.policy_number, damaged)
 
 
 def executed_before(tenant_id: UUID | str, digest: str) -> tuple[UUID, str, datetime] | None:

@@ -1,12 +1,14 @@
 """One call through every guard of approvals, step by step, as it would be judged now. Changes nothing.
 
 Every step is the production function that guards real calls; what stands behind the one that refuses is not reached.
-The target is never asked: the state is given by whoever simulates, or is that of a past call.
+The target's state is given by whoever simulates, is that of a past call, or is read by the caller's `Reader`; nothing
+here knows a target.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from datetime import datetime
+from typing import Any, Literal, Protocol
 from uuid import UUID
 
 from access.selectors.actors import RequesterFacts, requester_facts
@@ -16,6 +18,7 @@ from approvals.core.contract_types import Contract
 from approvals.core.derived import with_derived
 from approvals.core.digest import call_bytes, digest
 from approvals.core.explained import Explained, Look, explain
+from approvals.core.kept_back import looks_kept_back
 from approvals.core.policy import Verdict
 from approvals.core.present import sentence_text
 from approvals.core.template import render_text
@@ -48,10 +51,47 @@ class Step:
     looks: tuple[Look, ...] = ()
 
 
+OVER: tuple[Standing, ...] = ("refused", "unknown")
+"""Behind a step that stands like this no other is reached."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToRead:
+    """Whose state is to be read: the call that is simulated, as the guards before have let it through."""
+
+    contract: Contract
+    number: int
+    arguments: Mapping[str, Json]
+    requester: RequesterFacts
+    acting_user: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What came of reading a target. `state` as a worker would have it, None where the tool reads none or `refusal`
+    says why it could not be read; then `standing` is *unknown* if a later try might, or if only a simulation may not
+    ask, and *refused* otherwise. `at` (database clock; None: nothing was asked), `took_ms`, `facts` are for people."""
+
+    text: str
+    standing: Standing = "passes"
+    state: Mapping[str, Json] | None = None
+    refusal: Refusal | None = None
+    at: datetime | None = None
+    took_ms: int = 0
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+class Reader(Protocol):
+    """Asks the target, as whoever simulates. What goes wrong there is in the answer."""
+
+    def __call__(self, *, wanted: ToRead) -> Reading: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
     """The steps in the order of the guards. `verdict` is None where the call was refused before it was judged;
-    `digest` is that of the canonical bytes, "" where there are none."""
+    `digest` is that of the canonical bytes, "" where there are none. `reading` is what a `Reader` came back with."""
 
     contract: Contract
     number: int
@@ -61,12 +101,14 @@ class Simulated:
     sentence: str
     given: Json
     state: Mapping[str, Json] | None
+    reading: Reading | None = None
 
 
 TITLES = {
     "shape": "Shape",
     "token": "Token and scopes",
     "shown": "Is it shown the tool",
+    "state": "The target's state",
     "meaning": "Meaning: the contract's own checks",
     "policy": "Policy",
     "boundary": "Boundary",
@@ -85,11 +127,14 @@ def call_simulate(
     run: Mapping[str, Json] | None = None,
     run_tools: Collection[str] | None = None,
     key: str = "",
+    reader: Reader | None = None,
 ) -> Simulated:
     """What would become of a call of `agent_id` for `acting_user` ("" for nobody), up to its boundary.
 
     `given` are the arguments as an agent would send them. `state` is the target's; None: not known, or the tool reads
-    none. `session_id` cuts the scopes as its token does; `run`, `run_tools` and `key` are those of a past call.
+    none. `reader` reads it instead, where a real call's would be read: behind the guards that need no state, and only
+    if they let it through. `session_id` cuts the scopes as its token does; `run`, `run_tools` and `key` are those of a
+    past call.
     For admins, operators and auditors. Raises Forbidden, NotFound for an unknown or retired tool, and Conflict for
     stored rows that are not what was written.
     """
@@ -104,45 +149,61 @@ def call_simulate(
         acting_user_id=acting_user or None,
         token_session_id=session_id,
     )
-    made = _Steps()
+    made = _Steps(reads=reader is not None)
     known = None if state is None else with_derived(contract, given, state)
     arguments, canonical = _shape(made, contract, admitted.number, given, acting_user)
     if arguments is not None:
         _token(made, contract, requester, acting_user)
         _shown(made, actor, agent_id, contract, run_tools)
+    reading = None
+    if arguments is not None and not made.over and reader is not None:
+        wanted = ToRead(
+            contract=contract,
+            number=admitted.number,
+            arguments=arguments,
+            requester=requester,
+            acting_user=acting_user,
+            digest=digest(canonical),
+        )
+        reading = reader(wanted=wanted)
+        known = reading.state
+        _read(made, reading)
     verdict = None
     if arguments is not None and not made.over:
         verdict = _judge(made, actor, contract, arguments, known, requester, run or {}, key)
     shown = redact_for_audit(arguments if arguments is not None else {}, contract.redaction)
+    seen = None if known is None else redact_for_audit(dict(known), contract.redaction)
     return Simulated(
         contract=contract,
         number=admitted.number,
         steps=made.steps(),
         verdict=verdict,
         digest=digest(canonical) if canonical else "",
-        sentence=sentence_text(contract, shown, known) if arguments is not None else "",
+        sentence=sentence_text(contract, shown, seen) if arguments is not None else "",
         given=given,
         state=known,
+        reading=reading,
     )
 
 
 class _Steps:
-    """The steps so far; after a refusal the rest is not reached."""
+    """The steps so far; after a refusal the rest is not reached. `reads`: reading the state is one of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, reads: bool) -> None:
         self._made: list[Step] = []
+        self._titles = {key: title for key, title in TITLES.items() if reads or key != "state"}
         self.over = False
 
     def add(self, key: str, standing: Standing, text: str, **more: Any) -> None:
         self._made.append(Step(key, TITLES[key], standing, text, **more))
-        self.over = self.over or standing == "refused"
+        self.over = self.over or standing in OVER
 
     def refused(self, key: str, refusal: Refusal, **more: Any) -> None:
         self.add(key, "refused", "Refused:", said=refusal.message, code=refusal.code, **more)
 
     def steps(self) -> tuple[Step, ...]:
         reached = {step.key for step in self._made}
-        rest = [Step(key, title, "not reached", "") for key, title in TITLES.items() if key not in reached]
+        rest = [Step(key, title, "not reached", "") for key, title in self._titles.items() if key not in reached]
         return (*self._made, *rest)
 
 
@@ -193,6 +254,11 @@ def _shown(made: _Steps, actor: Actor, agent_id: UUID, contract: Contract, run_t
         made.add("shown", "passes", f"The agent is shown this tool: {by}.")
 
 
+def _read(made: _Steps, reading: Reading) -> None:
+    said, code = ("", "") if reading.refusal is None else (reading.refusal.message, reading.refusal.code)
+    made.add("state", reading.standing, reading.text, said=said, code=code, facts=reading.facts)
+
+
 def _judge(
     made: _Steps,
     actor: Actor,
@@ -215,7 +281,7 @@ def _judge(
         run=run,
         key=key,
     )
-    explained = explain(policy, request)
+    explained = looks_kept_back(explain(policy, request), contract.redaction)
     _meaning(made, contract, state, explained)
     if not made.over:
         _policy(made, number, explained)

@@ -10,9 +10,10 @@ from uuid import UUID
 from django.db.models import Exists, OuterRef
 
 from approvals.core.digest import check_call_bytes
-from approvals.selectors.snapshots import states_of
+from approvals.selectors.snapshots import JudgedOn, judged_on, states_of
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, NotFound
+from runs.core.answers import sound
 from runs.models import Call, Dispatch, Run
 from runs.selectors.runs import visible_runs
 
@@ -23,7 +24,8 @@ _RUNS = 20
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastCall:
     """One call. `given` is what the agent sent, `state` what the target said of it last (None: nothing is kept, or the
-    tool reads none), `state_at` when. Nothing is redacted here."""
+    tool reads none), `state_at` when. `judged` is the first judgement, None where none is kept; `ended` the error that
+    its agent was given as its end, (code, message), ("", "") if there is none. Nothing is redacted here."""
 
     run_id: UUID
     call_id: str
@@ -39,6 +41,8 @@ class PastCall:
     proposal_id: UUID | None
     state: dict[str, Any] | None
     state_at: datetime | None
+    judged: JudgedOn | None = None
+    ended: tuple[str, str] = ("", "")
 
 
 def past_calls(actor: Actor, tool: str, *, limit: int = MOST) -> list[PastCall]:
@@ -65,11 +69,15 @@ def _read(actor: Actor, calls: Sequence[Call]) -> list[PastCall]:
     kept = states_of(actor.tenant_id, [call.proposal_id for call in calls if call.proposal_id is not None])
     rows = Dispatch.objects.filter(call__in=calls, observed__isnull=False).order_by("created_at")
     sent = dict(rows.values_list("call_id", "observed"))
-    return [past for call in calls if (past := _one(call, call.run, sent.get(call.id), kept)) is not None]
+    judged = judged_on(actor.tenant_id, [(call.run_id, call.call_id) for call in calls])
+    found = (_one(call, call.run, sent.get(call.id), kept, judged.get((call.run_id, call.call_id))) for call in calls)
+    return [past for past in found if past is not None]
 
 
-def _one(call: Call, run: Run, observed: dict[str, Any] | None, kept: Any) -> PastCall | None:
-    state, at = kept.get(call.proposal_id, (None, None))
+def _one(call: Call, run: Run, observed: dict[str, Any] | None, kept: Any, judged: JudgedOn | None) -> PastCall | None:
+    # Refused when it was judged, or allowed and not sent yet: what it was judged on is all that there is.
+    state, at = (None, None) if judged is None else (judged.state, judged.at)
+    state, at = kept.get(call.proposal_id, (state, at))
     if observed is not None:  # nearer to the effect than what was approved on
         state, at = observed.get("state"), datetime.fromisoformat(observed["read_at"])
     try:
@@ -91,5 +99,12 @@ def _one(call: Call, run: Run, observed: dict[str, Any] | None, kept: Any) -> Pa
         reason=call.reason,
         proposal_id=call.proposal_id,
         state=state or None,
-        state_at=at,
+        state_at=at if state else None,
+        judged=judged,
+        ended=_ended(call),
     )
+
+
+def _ended(call: Call) -> tuple[str, str]:
+    error = (sound(call.answer) or {}).get("error")
+    return (str(error.get("code", "")), str(error.get("message", ""))) if isinstance(error, dict) else ("", "")

@@ -1,6 +1,7 @@
 """The only caller of the four boundaries: reading a target's state, holding for people, sending, looking up."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -10,6 +11,7 @@ from uuid import UUID
 from django.db import transaction
 
 from access.selectors.actors import RequesterFacts
+from approvals.core.contract_types import Contract
 from approvals.core.digest import snapshot_bytes, snapshot_hash
 from approvals.services.judge import Verdict
 from audit.core.jsondoor import Json
@@ -61,17 +63,35 @@ def dispatch_read_state(*, work: Work, deadline: float | None = None) -> Observe
 
     `deadline` in `time.monotonic()` seconds; by itself the contract's time limit.
     """
-    read_at = clock.now()
-    release()
-    boundary = direct if work.contract.read_only else gateway
-    observation = boundary.read_state(
-        work.contract,
-        work.arguments,
+    return state_read(
+        contract=work.contract,
+        arguments=work.arguments,
         tenant_id=work.tenant_id,
         principal=work.principal,
-        deadline=deadline or time.monotonic() + work.contract.timeout_ms / 1000,
+        deadline=deadline,
     )
-    reads = work.contract.adapter.read_state is not None
+
+
+def state_read(
+    *,
+    contract: Contract,
+    arguments: Mapping[str, Json],
+    tenant_id: str,
+    principal: Mapping[str, Json],
+    deadline: float | None = None,
+) -> Observed:
+    """The same by a contract and arguments alone, where there is no call: nothing is stored. Raises Refusal."""
+    read_at = clock.now()
+    release()
+    boundary = direct if contract.read_only else gateway
+    observation = boundary.read_state(
+        contract,
+        arguments,
+        tenant_id=tenant_id,
+        principal=principal,
+        deadline=deadline or time.monotonic() + contract.timeout_ms / 1000,
+    )
+    reads = contract.adapter.read_state is not None
     return Observed(observation, observation.state if reads else None, read_at)
 
 

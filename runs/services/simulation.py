@@ -1,26 +1,32 @@
 """The last guards of a simulated call: would it be a duplicate, does a stop hold it back, what would become of it.
 
-Reads only. Nothing is written, nothing is claimed, no target is asked.
+Reads only: nothing is claimed and no call is stored. No target is asked unless the question says `read_now`; then its
+state is read as a worker would (runs/services/state_now.py).
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
+from access.core.rights import require_admin
 from approvals.core.digest import idempotency_key
 from approvals.core.policy_names import run_facts
 from approvals.selectors.proposals import earlier_rejection
 from approvals.selectors.snapshots import executed_before
-from approvals.services.simulation import Simulated, Standing, Step, call_simulate
+from approvals.selectors.tool_readers import require_reader
+from approvals.services.simulation import OVER, Simulated, Standing, Step, call_simulate
 from audit.core.actor import Actor
 from audit.core.canonical import canonical_bytes
 from audit.core.jsondoor import Json
 from audit.core.refusal import NotFound
+from audit.services.record import audit_refusals
 from runs.models import Call, Run
 from runs.selectors.history import RunDamaged, folded
 from runs.selectors.run_tools import tools_of
 from runs.selectors.runs import run_visible
 from runs.selectors.stops import stop_of
+from runs.services.state_now import ASKED, state_now
 
 TITLES = {"repeat": "Idempotency: is it there already", "stop": "Stops", "end": "What would become of it"}
 
@@ -28,7 +34,8 @@ TITLES = {"repeat": "Idempotency: is it there already", "stop": "Stops", "end": 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What is simulated. Without `run_id` it is asked in a new run; `call_id` "" is a new id. `past`: it is the call
-    itself that is asked about, so that it is not told to be its own duplicate."""
+    itself that is asked about, so that it is not told to be its own duplicate. `read_now`: the target is asked for its
+    state, and `state` is not looked at."""
 
     tool: str
     given: Json
@@ -40,6 +47,7 @@ class Question:
     past: bool = False
     session_id: UUID | None = None
     reason: str = ""
+    read_now: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +64,16 @@ class Walked:
 
 
 def call_walk(*, actor: Actor, question: Question) -> Walked:
-    """Every guard that a call passes, as it would answer now. Raises as `call_simulate`; NotFound for a foreign run."""
+    """Every guard that a call passes, as it would answer now.
+
+    Raises as `call_simulate`; NotFound for a foreign run; and as `state_now` where the target is to be read, which is
+    an admin's right and recorded.
+    """
+    require_reader(actor)
+    if question.read_now:
+        tool = question.tool
+        with audit_refusals(actor=actor, action=ASKED, object_type="tool", object_id=tool, tool=tool):
+            require_admin(actor)
     run = run_visible(actor, question.run_id) if question.run_id is not None else None
     key = idempotency_key(str(run.id), question.call_id, question.tool) if run and question.call_id else ""
     simulated = call_simulate(
@@ -65,17 +82,18 @@ def call_walk(*, actor: Actor, question: Question) -> Walked:
         given=question.given,
         agent_id=question.agent_id,
         acting_user=question.acting_user,
-        state=question.state,
+        state=None if question.read_now else question.state,
+        reader=partial(state_now, actor=actor) if question.read_now else None,
         session_id=question.session_id,
         run=_facts(run, question),
         run_tools=_tools(run),
         key=key,
     )
     steps = list(simulated.steps)
-    over = any(step.standing == "refused" for step in steps)
+    over = any(step.standing in OVER for step in steps)
     for step in (_repeat(actor, run, question, simulated), _stop(actor, question)):
         steps.append(Step(step.key, step.title, "not reached", "") if over else step)
-        over = over or step.standing == "refused"
+        over = over or step.standing in OVER
     steps.append(_end(steps))
     return Walked(simulated=simulated, steps=tuple(steps))
 
@@ -136,10 +154,10 @@ def _stop(actor: Actor, question: Question) -> Step:
 
 def _end(steps: list[Step]) -> Step:
     found: dict[str, Any] = {step.key: step for step in steps}
-    refused = next((step for step in steps if step.standing == "refused"), None)
+    refused = next((step for step in steps if step.standing in OVER), None)
     standing: Standing
     if refused is not None:
-        unknown = refused.code == "STATE_NOT_KNOWN"
+        unknown = refused.standing == "unknown" or refused.code == "STATE_NOT_KNOWN"
         text = "Nobody can tell yet" if unknown else "It would be refused"
         standing = "unknown" if unknown else "refused"
         return Step("end", TITLES["end"], standing, f"{text}: {refused.title}.", code=refused.code)

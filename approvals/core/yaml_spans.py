@@ -10,6 +10,9 @@ from typing import Any, Literal
 
 import yaml
 
+type Path = tuple[str | int, ...]
+"""A place from the top: names of members and numbers of items."""
+
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -31,6 +34,16 @@ class Span:
         if isinstance(name, int):
             return self.items[name] if self.kind == "list" and 0 <= name < len(self.items) else None
         return self.items[self.names.index(name)] if name in self.names else None
+
+
+def place_of(root: Span, at: Path) -> Span:
+    """The span at a path. Raises LookupError if there is none."""
+    for name in at:
+        found = root.at(name)
+        if found is None:
+            raise LookupError
+        root = found
+    return root
 
 
 def spans_of(text: str) -> Span:

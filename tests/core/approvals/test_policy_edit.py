@@ -202,6 +202,111 @@ def test_json_stays_json_with_its_indent():
     assert one_line == '{"version": 1, "rules": [{"id": "a"}, {"id": "b"}]}'
 
 
+JSON = """\
+{"version": 1,
+\t"rules": [
+\t\t{"id":"read-orders",  "tool":"get_order", "effect":"allow"},
+\t\t{
+\t\t\t"id": "refund", "tool": "refund_order",
+\t\t\t"message": "Caf\\u00e9 \\ud83d\\ude00 \\/",
+\t\t\t"effect": "ask",
+\t\t\t"tiers": [
+\t\t\t\t{"up_to": {"AUD": 25000}, "approvers": [{"group": "finance", "count": 1}]},
+\t\t\t\t{"approvers": [{"group": "leads", "count": 1}]}
+\t\t\t]
+\t\t}
+\t]
+}
+"""
+
+
+def test_of_a_json_text_only_the_changed_place_is_written():
+    """Tabs, escapes, and what stands in lines or beside each other are as they were."""
+    changed = item_change(JSON, "rules", 0, {"effect": "deny", "message": "Nó."})
+    assert diff(JSON, changed) == [
+        '- \t\t{"id":"read-orders",  "tool":"get_order", "effect":"allow"},',
+        '+ \t\t{"id":"read-orders",  "tool":"get_order", "effect":"deny", "message":"Nó."},',
+    ]
+    tiers = [{**rules(JSON)[1]["tiers"][0], "up_to": {"AUD": 30000}}, rules(JSON)[1]["tiers"][1]]
+    assert item_change(JSON, "rules", 1, {"tiers": tiers}) == JSON.replace("25000", "30000")
+    termed = item_change(JSON, "rules", 1, {"rejections": 2, "escalate_to": ["leads"]})
+    added = ',\n\t\t\t"rejections": 2,\n\t\t\t"escalate_to": [\n\t\t\t\t"leads"\n\t\t\t]'
+    assert termed == JSON.replace("\n\t\t\t]", "\n\t\t\t]" + added)
+    assert item_change(termed, "rules", 1, {"rejections": None, "escalate_to": None}) == JSON
+
+
+def test_items_of_a_json_text_are_added_moved_and_taken_out_where_they_stand():
+    freeze = {"id": "xmas", "from": "2026-12-24T18:00:00+11:00", "to": "2026-12-27T08:00:00+11:00", "tools": ["*"]}
+    added = item_add(JSON, "freeze", freeze)
+    assert json.loads(added)["freeze"] == [freeze]
+    assert item_remove(added, "freeze", 0) == JSON
+    more = item_add(JSON, "rules", {"id": "new", "tool": "*", "effect": "deny"}, 0)
+    assert [rule["id"] for rule in rules(more)] == ["new", "read-orders", "refund"]
+    assert item_remove(more, "rules", 0) == JSON
+    last = item_add(JSON, "rules", {"id": "new", "tool": "*", "effect": "deny"})
+    assert last.startswith(JSON[: JSON.rindex("\n\t]")])
+    assert item_remove(last, "rules", 2) == JSON
+    moved = item_move(JSON, "rules", 0, 1)
+    assert [rule["id"] for rule in rules(moved)] == ["refund", "read-orders"]
+    assert item_move(moved, "rules", 1, 0) == JSON
+
+
+def test_a_json_text_without_spaces_stays_without():
+    text = '{"version":1,"rules":[{"id":"a","tool":"b","effect":"deny"}]}'
+    after = item_add(text, "limits", {"id": "l", "tool": "b", "window": "24h", "calls": 1, "over": "deny"})
+    assert after == text[:-1] + ',"limits":[{"id":"l","tool":"b","window":"24h","calls":1,"over":"deny"}]}'
+    assert item_remove(after, "limits", 0) == text
+
+
+TERMS = """\
+version: 1
+rules:
+  - id: refund
+    tool: refund_order
+    effect: ask
+    reasons:
+      - The order does not fit.   # the usual one
+      - Refund it from the till.
+    tiers:
+      # Small ones.
+      - up_to: {AUD: 25000}   # cents
+        approvers: [{group: finance, count: 1}]
+      # Everything else.
+      - {approvers: [{group: finance, count: 1}, {group: leads, count: 1}], rejections: 2}   # two say no
+freeze:
+  - {id: xmas, from: "2026-12-24T18:00:00+11:00", to: "2026-12-27T08:00:00+11:00", tools: ["*"]}  # ask Ines
+"""
+
+
+def test_inside_a_rule_only_the_changed_place_is_written_and_the_comments_there_stay():
+    before = rules(TERMS)[0]
+    small, large = before["tiers"]
+    two = [small | {"up_to": {"AUD": 30000}}, large | {"rejections": 3, "authentication": "signed"}]
+    assert diff(TERMS, item_change(TERMS, "rules", 0, {"tiers": two})) == [
+        "-       - up_to: {AUD: 25000}   # cents",
+        "+       - up_to: {AUD: 30000}   # cents",
+        "-       - {approvers: [{group: finance, count: 1}, {group: leads, count: 1}], rejections: 2}   # two say no",
+        "+       - {approvers: [{group: finance, count: 1}, {group: leads, count: 1}], rejections: 3, "
+        "authentication: signed}   # two say no",
+    ]
+    more = item_change(TERMS, "rules", 0, {"reasons": [before["reasons"][0], "No.", before["reasons"][1]]})
+    assert diff(TERMS, more) == ["+       - No."] or diff(TERMS, more) == ['+       - "No."']
+    three = item_change(TERMS, "rules", 0, {"tiers": [small, {"up_to": {"AUD": 90000}, "approvers": []}, large]})
+    assert [line[:2] for line in diff(TERMS, three)] == ["+ "] * len(diff(TERMS, three))
+    one = item_change(TERMS, "rules", 0, {"tiers": [large]})
+    assert not any(line.startswith("+") for line in diff(TERMS, one))
+    assert "# Everything else." in one
+    assert "# Small ones." not in one
+
+
+def test_an_inner_place_in_a_layout_that_is_not_known_costs_only_its_own_member():
+    text = "version: 1\nrules:\n  - id: a   # kept\n    tool: b\n    effect: ask\n    tiers:\n      -\n"
+    text += "        approvers:\n          - - x\n"
+    after = item_change(text, "rules", 0, {"tiers": [{"approvers": [["x", "y"]]}]})
+    assert rules(after)[0]["tiers"] == [{"approvers": [["x", "y"]]}]
+    assert "# kept" in after
+
+
 @pytest.mark.parametrize("text", ["rules: [", "- a", "a: &x 1", "a: *x", "a: 1\na: 2", "{", ""])
 def test_a_text_that_is_no_document_is_not_written_into(text):
     with pytest.raises(EditError, match="Mend the text first"):
@@ -242,3 +347,14 @@ def test_whatever_is_typed_is_said_by_the_text_and_nothing_else_changes(value, i
     assert rules(after) == expected
     kept = [line for line in TEXT.splitlines() if "#" in line]
     assert all(any(line.partition("#")[2] in other for other in after.splitlines()) for line in kept)
+
+
+@settings(max_examples=100, deadline=None)
+@given(reasons=st.lists(_TEXTS, min_size=1, max_size=4), spaces=st.sampled_from([None, 1, "\t"]), ascii=st.booleans())
+def test_whatever_is_typed_is_said_by_yaml_and_json_alike(reasons, spaces, ascii):
+    document: Any = open_yaml(TERMS)[0]
+    document["rules"][0]["reasons"] = reasons
+    changes = {"reasons": reasons}
+    assert open_yaml(item_change(TERMS, "rules", 0, changes))[0] == document
+    before = json.dumps(open_yaml(TERMS)[0], indent=spaces, ensure_ascii=ascii)
+    assert json.loads(item_change(before, "rules", 0, changes)) == document

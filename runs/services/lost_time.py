@@ -3,6 +3,10 @@
 The restored history does not know of that time; only the target does. So a call with an effect, in a run of before, is
 looked up by its key before it is sent for the first time, and while it waits for people. What the target shows is
 recorded as having happened; what it does not show goes on as usual: an approval of before is void, people decide anew.
+
+A call of after the restore has no such past. But the leases of records (R9) are rows too, and lost: what holds a record
+may be a request of the lost time whose call is not in the backup, or stands there as one that let go of it. So nothing
+starts on a record, whoever asks, before no request of that time can arrive any more; only then is its state the last.
 """
 
 import logging
@@ -12,7 +16,9 @@ from datetime import datetime
 
 from django.db import transaction
 
+from approvals.selectors.catalogue import active_contracts
 from approvals.services.epoch import EpochRow, epoch_last, proposal_found
+from audit.core.refusal import Refusal
 from audit.services.record import audit_record
 from audit.store import clock
 from runs.core import leases
@@ -20,7 +26,7 @@ from runs.core.kinds import OPEN_CALLS, CallState
 from runs.core.kinds import EventKind as K
 from runs.services.dispatch import dispatch_look_up
 from runs.services.outcome import Ending, dispatch_unknown_answer
-from runs.services.reconcile import LEASE_MS, SLOWEST_MS
+from runs.services.reconcile import LEASE_MS, LONGEST, SLOWEST_MS
 from runs.services.recording import dispatch_end_in
 from runs.services.work import Gone, Work
 from runs.store import claims
@@ -33,29 +39,31 @@ log = logging.getLogger(__name__)
 def lost_time_pass(*, work: Work) -> Work | None:
     """A claimed *dispatch* on its way to be sent: the work to go on with, or None when there is nothing to send now.
 
-    Costs nothing where no backup was ever restored, or where the run is younger than that. None: the target shows the
-    effect and the call has succeeded; or it is too early to prove anything, or the target does not answer, and the row
-    was given back; or it cannot be asked at all and nobody approved the call, so it is unknown and an operator decides.
-    Raises FenceLost.
+    Costs nothing where no backup was ever restored, or where it is long ago and the run is younger. None: the target
+    shows the effect and the call has succeeded; or it is too early to prove anything, or to start on its record, or the
+    target does not answer, and the row was given back; or it cannot be asked at all and nobody approved the call, so it
+    is unknown and an operator decides. Raises FenceLost.
     """
     restored_at = work.claim.restored_at
-    if restored_at is None or not _may_have_happened(work, restored_at):
+    if restored_at is None or work.contract.read_only:
         return work
+    if not _may_have_happened(work, restored_at):
+        return _when_its_record_is_quiet(work, restored_at)
     if not claims.extend(work.claim, lease_until=leases.after(work.claim.claimed_at, LEASE_MS)):
         return None
     asked_at = clock.now()
     found = dispatch_look_up(work=work, attempt=None)
-    conclusive_at = _conclusive_at(work, restored_at)
+    conclusive_at = quiet_at(work, restored_at)
     if found.found:
         try:
             _adopt(work, found, epoch=epoch_last(), guarded=True)
         except Gone:
             claims.close(work.claim)
     elif found.code == "NO_LOOK_UP":
-        return _without_look_up(work, restored_at)
+        passed = _without_look_up(work, restored_at)
+        return None if passed is None else _when_its_record_is_quiet(passed, restored_at)
     elif asked_at < conclusive_at:
-        wait_ms = round((conclusive_at - clock.now()).total_seconds() * 1000) + 1
-        claims.give_back(work.claim, wait_ms=max(wait_ms, 0), count_attempt=False, error="too early after a restore")
+        _too_early(work, conclusive_at)
     elif found.status == "nothing":
         # The lease counts from the claim, and the question took its time: it counts from now for what follows.
         return replace(work, claim=replace(work.claim, claimed_at=clock.now()))
@@ -86,10 +94,42 @@ def _may_have_happened(work: Work, restored_at: datetime) -> bool:
     return not harmless and work.run.created_at < restored_at
 
 
-def _conclusive_at(work: Work, restored_at: datetime) -> datetime:
-    """A request of the lost time was sent before the restore was noticed, or by a process that nobody has stopped."""
-    deadline = leases.request_deadline(restored_at, work.contract.timeout_ms)
-    return leases.conclusive_at(deadline, work.contract.settle_after_ms)
+def quiet_at(work: Work, restored_at: datetime) -> datetime:
+    """When no request of the lost time can arrive any more: neither the call's own nor another one on its record.
+
+    Such a request was sent before the restore was noticed, or by a process that nobody has stopped. Which tools share
+    the record is not written anywhere: each whose contract begins the name of a record as this one begins may. Where a
+    stored contract is not the one that was admitted, the most patient one that ever is.
+    """
+    try:
+        admitted = [one.contract for one in active_contracts(work.tenant_id)]
+    except Refusal:
+        return _arrives_until(restored_at, *LONGEST)
+    sharing = (
+        one for one in admitted if not one.read_only and work.resource.startswith(one.resource.partition("$")[0])
+    )
+    return max(_arrives_until(restored_at, one.timeout_ms, one.settle_after_ms) for one in (work.contract, *sharing))
+
+
+def _arrives_until(restored_at: datetime, timeout_ms: int, settle_after_ms: int) -> datetime:
+    return leases.conclusive_at(leases.request_deadline(restored_at, timeout_ms), settle_after_ms)
+
+
+def _when_its_record_is_quiet(work: Work, restored_at: datetime) -> Work | None:
+    """The work, once what is read of its record is the last that the lost time has made; else its row is given back."""
+    now = work.claim.claimed_at
+    if now >= _arrives_until(restored_at, *LONGEST):
+        return work
+    until = quiet_at(work, restored_at)
+    if now >= until:
+        return work
+    _too_early(work, until)
+    return None
+
+
+def _too_early(work: Work, until: datetime) -> None:
+    wait_ms = round((until - clock.now()).total_seconds() * 1000) + 1
+    claims.give_back(work.claim, wait_ms=max(wait_ms, 0), count_attempt=False, error="too early after a restore")
 
 
 def _adopt(work: Work, found: LookedUp, *, epoch: EpochRow, guarded: bool) -> None:

@@ -3,6 +3,7 @@ from access.models.confirming import Confirmation, Passkey, PasskeyChallenge, Re
 from access.models.credentials import BackendCredential
 from access.models.delegations import Delegation, WebhookDelivery, WebhookEndpoint
 from access.models.people import Group, GroupMember, Membership, Tenant, User
+from access.models.providers import IdentityLink, IdentityProvider, ProviderRound
 from access.models.signing import AccountLink, BrowserSession, Throttle
 from access.models.tokens import RefreshToken, TokenSession
 
@@ -16,9 +17,12 @@ __all__ = [
     "Delegation",
     "Group",
     "GroupMember",
+    "IdentityLink",
+    "IdentityProvider",
     "Membership",
     "Passkey",
     "PasskeyChallenge",
+    "ProviderRound",
     "RecoveryCode",
     "RefreshToken",
     "SecondFactor",

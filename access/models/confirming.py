@@ -5,6 +5,8 @@ import uuid
 from django.conf import settings
 from django.db import models
 
+from access.models.people import Tenant
+
 PURPOSES = ("add", "confirm", "sign-in")
 
 
@@ -66,6 +68,8 @@ class Confirmation(models.Model):
     session_id = models.CharField(max_length=16)
     at = models.DateTimeField()
     by = models.CharField(max_length=16)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, null=True, related_name="+", db_index=False)
+    """Where alone it counts: an organisation's provider vouches for nobody elsewhere. Null counts everywhere."""
 
     class Meta:
         constraints = [models.UniqueConstraint("user", "session_id", name="access_confirmation_session_once")]

@@ -27,6 +27,10 @@ class BrowserSession(models.Model):
     seen_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     ended_because = models.CharField(max_length=200, blank=True)
+    link = models.ForeignKey(
+        "access.IdentityLink", on_delete=models.PROTECT, null=True, related_name="browser_sessions"
+    )
+    """By which identity at a provider it began; null where a password opened it."""
 
     class Meta:
         indexes = [

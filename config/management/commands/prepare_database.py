@@ -25,7 +25,7 @@ APPEND_ONLY = (
     "approvals_reminder",
 )
 # Nothing of the application deletes rows but these: sessions, debts, settled leases, places, stale counters, used
-# challenges, views, what was sent long ago.
+# challenges, rounds through a provider, views, what was sent long ago.
 MAY_DELETE = (
     "django_session",
     "audit_owed",
@@ -35,6 +35,7 @@ MAY_DELETE = (
     "access_throttle",
     "access_passkeychallenge",
     "access_webhookdelivery",
+    "access_providerround",
     "approvals_notice",
     "approvals_savedview",
     "approvals_claim",

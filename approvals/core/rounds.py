@@ -3,10 +3,15 @@
 Both must hold, so requirements only ever grow: stricter rules apply at once, looser ones never to what already waits.
 """
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from approvals.core.policy import Verdict
 from approvals.core.terms import all_of, both_terms
+
+MOST_STOPPED = timedelta(hours=24)
+"""How much of the time to decide questions to the agent stop in all (S20)."""
 
 
 def both_hold(asked: Verdict, today: Verdict) -> Verdict:
@@ -42,3 +47,23 @@ def reminder_at(*, asked_at: datetime, expires_at: datetime, percent: int) -> da
 def expiry_after(*, created_at: datetime, expires_at: datetime, requirement: Verdict) -> datetime:
     """When a next round is void: the first deadline stays (A3), or an earlier one that today's rule gives."""
     return min(expires_at, created_at + timedelta(seconds=requirement.expires_in_s))
+
+
+def most_stopped(made: Mapping[str, Any], questions: Iterable[Mapping[str, Any]]) -> timedelta:
+    """How much of a proposal's time may be stopped time, by what the audit log tells of it (S84).
+
+    `made` is the detail of its making, which for a revision names what was stopped before; `questions` are those of
+    its questions and answers, newest first. An answer names what is stopped then, in whole seconds; while a question
+    that stops the clock is open it is all that may ever be.
+    """
+    for told in questions:
+        if told.get("clock_stops"):
+            return MOST_STOPPED
+        if "stopped_s" in told:
+            return _up_to(told)
+    return _up_to(made)
+
+
+def _up_to(told: Mapping[str, Any]) -> timedelta:
+    """Less than a second more than the whole ones that an entry tells."""
+    return min(timedelta(seconds=told["stopped_s"] + 1), MOST_STOPPED) if "stopped_s" in told else timedelta(0)

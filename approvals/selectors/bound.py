@@ -14,12 +14,13 @@ from typing import Any
 from approvals.core.contract_types import Contract
 from approvals.core.digest import CallFacts, check_call_bytes, parse_snapshot, snapshot_hash
 from approvals.core.policy import Verdict, verdict_from
+from approvals.core.rounds import most_stopped
 from approvals.core.terms import terms_from
 from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.catalogue import contract_of
 from approvals.selectors.deciders import prepared_by_of, requires_of, terms_of
 from approvals.selectors.revisions import editors_of
-from audit.core.entry import utc_text
+from audit.core.entry import Entry, utc_text
 from audit.core.jsondoor import Json, open_json
 from audit.core.refusal import Conflict, Refusal
 from audit.selectors.entries import EntryFilters, details_owed, entries_page
@@ -30,6 +31,8 @@ ASKED_AGAIN = "proposal.asked_again"
 """The one of every later round."""
 QUESTION_ASKED = "proposal.question_asked"
 """The one of a question to the agent; `clock_stops` in its detail where the time to decide stood still."""
+QUESTION_ANSWERED = "proposal.question_answered"
+"""The one of its answer; `stopped_s` in its detail is how much of the time to decide is stopped time by then."""
 
 _STORED_LIMIT = 8 * 1_048_576
 _STORED_MEMBERS = 200_000
@@ -132,10 +135,10 @@ def _compare_with_log(proposal: Proposal) -> None:
         # A next round may shorten the time. Only one that was asked after an unknown outcome lengthens it.
         later = _logged(proposal, ASKED_AGAIN, round_=None, where="later_deadline")
         latest = str(later.get("expires_at", "")) if later is not None else latest
-    # The texts sort as the times do. What a question stopped comes on top, if the log knows of such a question.
-    stopped = proposal.stopped > timedelta(0) and not made.get("stopped_s")
-    if stopped and _logged(proposal, QUESTION_ASKED, round_=None, where="clock_stops") is None:
+    # What questions stopped comes on top, as far as the log tells of it.
+    if proposal.stopped > timedelta(0) and proposal.stopped > most_stopped(made, _questions(proposal)):
         raise Altered("stopped")
+    # The texts sort as the times do.
     if latest < utc_text(proposal.expires_at - proposal.stopped):
         raise Altered("expires_at")
     if seen != proposal.snapshot_hash:
@@ -163,16 +166,8 @@ def parties_of(proposal: Proposal) -> dict[str, str]:
 def _logged(proposal: Proposal, action: str, *, round_: int | None, where: str = "") -> Mapping[str, Any] | None:
     """The detail of the proposal's entry with that action (and round), or None. With `where` the newest whose detail
     has that member."""
-    filters = EntryFilters(
-        action=action,
-        verdict="ok",
-        run_id=str(proposal.run_id),
-        call_id=proposal.call_id,
-        # Narrows the search to the months it can stand in.
-        since=proposal.created_at - timedelta(hours=1),
-    )
     tenant_id, object_id = str(proposal.tenant_id), str(proposal.pk)
-    details = [entry.detail for entry in entries_page(tenant_id, filters) if entry.object_id == object_id]
+    details = [entry.detail for entry in _entries(proposal, action)]
     if where:
         return next((detail for detail in details if detail.get(where)), None)
     if round_ is not None:
@@ -181,3 +176,23 @@ def _logged(proposal: Proposal, action: str, *, round_: int | None, where: str =
             detail for detail in details_owed(tenant_id, object_id, action) if detail.get("round") == round_
         ]
     return details[-1] if details else None
+
+
+def _questions(proposal: Proposal) -> list[Mapping[str, Any]]:
+    """The details of its questions and their answers, newest first."""
+    entries = [*_entries(proposal, QUESTION_ASKED), *_entries(proposal, QUESTION_ANSWERED)]
+    return [entry.detail for entry in sorted(entries, key=lambda entry: (entry.at, entry.id), reverse=True)]
+
+
+def _entries(proposal: Proposal, action: str) -> list[Entry]:
+    """The proposal's entries with that action that were done, newest first."""
+    filters = EntryFilters(
+        action=action,
+        verdict="ok",
+        run_id=str(proposal.run_id),
+        call_id=proposal.call_id,
+        # Narrows the search to the months it can stand in.
+        since=proposal.created_at - timedelta(hours=1),
+    )
+    object_id = str(proposal.pk)
+    return [entry for entry in entries_page(str(proposal.tenant_id), filters) if entry.object_id == object_id]

@@ -17,8 +17,9 @@ from uuid import UUID, uuid4
 from django.db import connection
 
 from approvals.core.reasons import words_of
+from approvals.core.rounds import MOST_STOPPED
 from approvals.models import Proposal, Question
-from approvals.selectors.bound import QUESTION_ASKED, read_bound
+from approvals.selectors.bound import QUESTION_ANSWERED, QUESTION_ASKED, read_bound
 from approvals.store import rounds
 from approvals.store.click import check_eligible, check_open, check_person, check_same_thing, clock_text, locked_for
 from approvals.store.rows import change, lock_permit, votes_of
@@ -27,8 +28,6 @@ from audit.core.refusal import Conflict, NotFound
 from audit.services.record import audit_record, audit_refusals
 from audit.store import clock
 
-QUESTION_ANSWERED = "proposal.question_answered"
-MOST_STOPPED = timedelta(hours=24)
 MOST_QUESTIONS = 20
 """Questions about one proposal."""
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from approvals.core.policy import Approver, Verdict, same_or_looser
-from approvals.core.rounds import both_hold, expiry_after
+from approvals.core.rounds import MOST_STOPPED, both_hold, expiry_after, most_stopped
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -48,3 +48,32 @@ def test_a_deadline_is_kept_or_shortened_and_never_moved_out():
     kept = {"created_at": NOON, "expires_at": NOON + timedelta(seconds=900)}
     assert expiry_after(**kept, requirement=ask(("finance", 1), expires=3600)) == NOON + timedelta(seconds=900)
     assert expiry_after(**kept, requirement=ask(("finance", 1), expires=60)) == NOON + timedelta(seconds=60)
+
+
+HOUR = timedelta(hours=1)
+SECOND = timedelta(seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("made", "newest_first", "most"),
+    [
+        ({}, [], timedelta(0)),
+        ({"stopped_s": 3600}, [], HOUR + SECOND),
+        # The policy lets the clock run: neither entry says anything of it.
+        ({"stopped_s": 3600}, [{"text": "Yes."}, {"text": "Which?"}], HOUR + SECOND),
+        ({}, [{"clock_stops": True}], MOST_STOPPED),
+        ({"stopped_s": 3600}, [{"clock_stops": True}], MOST_STOPPED),
+        ({}, [{"stopped_s": 0}, {"clock_stops": True}], SECOND),
+        (
+            {},
+            [{"stopped_s": 7200}, {"clock_stops": True}, {"stopped_s": 3600}, {"clock_stops": True}],
+            2 * HOUR + SECOND,
+        ),
+        ({}, [{"clock_stops": True}, {"stopped_s": 3600}, {"clock_stops": True}], MOST_STOPPED),
+        # An answer that does not tell it: the question before says what there may be.
+        ({}, [{"text": "Yes."}, {"clock_stops": True}], MOST_STOPPED),
+        ({}, [{"stopped_s": 86_400}, {"clock_stops": True}], MOST_STOPPED),
+    ],
+)
+def test_stopped_time_is_what_the_newest_entry_tells_of_it(made, newest_first, most):
+    assert most_stopped(made, newest_first) == most

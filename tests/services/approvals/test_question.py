@@ -5,10 +5,11 @@ from datetime import timedelta
 import pytest
 from django.db import Error, transaction
 
+from approvals.core.rounds import MOST_STOPPED
 from approvals.models import Proposal, Question
 from approvals.selectors.links import proposal_link
 from approvals.selectors.proposals import proposal_detail
-from approvals.services.question import MOST_STOPPED, question_answer, question_ask, question_take, questions_untold
+from approvals.services.question import question_answer, question_ask, question_take, questions_untold
 from audit.core.refusal import Conflict, Forbidden, Invalid, NotFound
 from audit.models import Entry
 from audit.store import clock
@@ -216,6 +217,32 @@ class TestAStoppedClock:
         with pytest.raises(Conflict) as caught:
             acme.decide(held)
         assert caught.value.detail == {"what": "stopped"}
+
+    def test_stopped_time_beyond_what_the_answer_told_of_is_an_edit(self, acme, stand_at):
+        start = clock.now()
+        stand_at(start)
+        held = acme.hold()
+        ask(acme.mara, held.id)
+        stand_at(start + timedelta(minutes=5, milliseconds=900))
+        answer(acme, held)
+        assert proposal_detail(acme.noor.actor, held.id).tampered == ""
+        stood = Proposal.objects.get(pk=held.id)
+        more = timedelta(hours=20)
+        Proposal.objects.filter(pk=held.id).update(expires_at=stood.expires_at + more, stopped=stood.stopped + more)
+        with pytest.raises(Conflict) as caught:
+            acme.decide(held)
+        assert caught.value.detail == {"what": "stopped"}
+
+    def test_so_is_what_a_revision_claims_beyond_its_own_making(self, acme, stand_at):
+        start = clock.now()
+        stand_at(start)
+        held = acme.hold()
+        ask(acme.mara, held.id)
+        stand_at(start + timedelta(hours=1))
+        revision = edit(acme.mara, held.id, {"order_id": "ord_1029", "amount": 3900}).proposal_id
+        stood, more = Proposal.objects.get(pk=revision), timedelta(hours=3)
+        Proposal.objects.filter(pk=revision).update(expires_at=stood.expires_at + more, stopped=stood.stopped + more)
+        assert "not the one that was made" in proposal_detail(acme.noor.actor, revision).tampered
 
 
 def test_a_question_stays_as_it_was_asked_and_an_answer_as_it_was_given(acme):

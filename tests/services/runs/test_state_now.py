@@ -1,5 +1,6 @@
 """runs/services/state_now.py: a simulation reads the target as a worker does, once, on record, and stores nothing."""
 
+import socket
 import time
 from dataclasses import replace
 from uuid import UUID
@@ -11,6 +12,7 @@ from access.core.throttle import TARGET_READ
 from access.selectors.actors import requester_facts
 from approvals.services.simulation import ToRead
 from audit.core.refusal import Forbidden, NotFound, TooMany
+from audit.store import addresses
 from runs.selectors.past_calls import past_call
 from runs.selectors.state_offer import read_offer
 from runs.services.simulation import Question, call_walk
@@ -145,13 +147,16 @@ def test_each_way_of_failing_is_a_step_in_words_with_what_a_real_call_would_do(w
     assert failed[0][4]["code"] == "NOT_FOUND"
 
 
-def test_the_hosts_that_a_contract_may_reach_hold_for_a_simulation_too(world):
-    """A name that leads into a private place is refused by the same guard as a call's."""
+def test_the_hosts_that_a_contract_may_reach_hold_for_a_simulation_too(world, monkeypatch):
+    """A name that leads into a private place is refused by the guard of calls. The resolver is the machine's."""
     order = world.order()
     with Target(lambda visit: visit.answer_json(CHARGE)) as target:
-        unreachable(world, f"localhost.localdomain:{target.port}")
-        refused = step(walk(world, order))
-        assert dict(refused.facts)["cause"] in ("ADDRESS_NOT_ALLOWED", "DNS_FAILED")
+        unreachable(world, f"payments.example:{target.port}")
+        private = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", target.port))
+        with monkeypatch.context() as patched:
+            patched.setattr(addresses.socket, "getaddrinfo", lambda *_, **__: [private])
+            refused = step(walk(world, order))
+        assert dict(refused.facts)["cause"] == "ADDRESS_NOT_ALLOWED"
         assert target.settled() == []
 
 

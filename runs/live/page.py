@@ -13,11 +13,13 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from typing import Any
-from urllib.parse import urlsplit
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
+from django.core.exceptions import DisallowedHost
+from django.core.handlers.asgi import ASGIRequest
 
 from access.selectors.stamps import Sitting, stamps_of
 from access.web.sessions import Person, person_of_key
@@ -246,10 +248,16 @@ def _stamps(sittings: Sequence[Sitting]) -> Sequence[str | None]:
 
 
 def _same_site(scope: Mapping[str, Any]) -> bool:
-    """Whether the page that opens the socket is one of this very site, port included.
+    """Whether the page that opens the socket is one of this very site: scheme, host and port, as Django compares them
+    for a form (CsrfViewMiddleware), a TLS proxy of ours included.
 
-    Cookies know no ports: without this a page of another program on localhost could read the queue.
+    Cookies know neither ports nor, where they are not marked so, schemes: without this a page of another program on
+    localhost could read the queue, and so could a page that somebody on the way puts in place of our plain one.
     """
-    headers = {name: value.decode("latin-1") for name, value in scope["headers"] if name in (b"origin", b"host")}
-    origin = headers.get(b"origin", "")
-    return urlsplit(origin).netloc == headers.get(b"host", "") or origin in settings.CSRF_TRUSTED_ORIGINS
+    secure = scope.get("scheme") == "wss"
+    request = ASGIRequest({**scope, "method": "GET", "scheme": "https" if secure else "http"}, BytesIO())
+    origin = request.headers.get("origin", "")
+    try:
+        return origin == f"{request.scheme}://{request.get_host()}" or origin in settings.CSRF_TRUSTED_ORIGINS
+    except DisallowedHost:
+        return False

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -54,17 +54,26 @@ class Socket:
 
 
 @asynccontextmanager
-async def opened(path: str, client: Client | None, *, origin: str | None = "http://localhost", host: str = "localhost"):
-    """The socket, or None when the handshake is refused."""
+async def opened(
+    path: str,
+    client: Client | None,
+    *,
+    origin: str | None = "http://localhost",
+    host: str = "localhost",
+    scheme: str = "ws",
+    headers: Sequence[tuple[bytes, bytes]] = (),
+):
+    """The socket, or None when the handshake is refused. `headers`: what a proxy adds."""
     from config.asgi import application
 
-    headers = [(b"host", host.encode())]
+    headers = [(b"host", host.encode()), *headers]
     if origin is not None:
         headers.append((b"origin", origin.encode()))
     if client is not None:
         cookies = "; ".join(f"{name}={morsel.value}" for name, morsel in client.cookies.items())
         headers.append((b"cookie", cookies.encode()))
     scope = {"type": "websocket", "path": path, "query_string": b"", "headers": headers, "subprotocols": []}
+    scope["scheme"] = scheme
     inner = ApplicationCommunicator(application, scope)
     await inner.send_input({"type": "websocket.connect"})
     answer = await inner.receive_output(5)

@@ -263,6 +263,10 @@ async def test_changing_the_organisation_closes_the_sockets_of_the_old_one(clien
         ("https://evil.example", "localhost"),
         ("http://localhost:3000", "localhost:8000"),
         ("http://localhost", "localhost:8000"),
+        ("https://localhost", "localhost"),
+        ("https://localhost:8000", "localhost:8000"),
+        ("http://localhost/", "localhost"),
+        ("http://localhost@localhost", "localhost"),
         ("null", "localhost"),
         (None, "localhost"),
         ("", "localhost"),
@@ -271,6 +275,36 @@ async def test_changing_the_organisation_closes_the_sockets_of_the_old_one(clien
 def test_a_page_of_another_site_opens_no_socket(client, run, origin, host):
     async def attempt():
         async with opened(f"/ws/runs/{run}/", client, origin=origin, host=host) as socket:
+            assert socket is None
+
+    live(attempt)()
+
+
+SAID_BY_A_PROXY = (b"x-forwarded-proto", b"https")
+
+
+@pytest.mark.parametrize(
+    ("scheme", "headers", "origin", "opens"),
+    [
+        ("wss", (), "https://localhost", True),
+        ("wss", (), "http://localhost", False),
+        ("ws", (SAID_BY_A_PROXY,), "https://localhost", True),
+        ("ws", (SAID_BY_A_PROXY,), "http://localhost", False),
+    ],
+)
+def test_behind_tls_only_a_page_that_came_by_tls_opens_a_socket(client, run, settings, scheme, headers, origin, opens):
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+    async def attempt():
+        async with opened(f"/ws/runs/{run}/", client, origin=origin, scheme=scheme, headers=headers) as socket:
+            assert (socket is not None) == opens
+
+    live(attempt)()
+
+
+def test_where_no_proxy_of_ours_says_so_its_header_makes_no_page_one_of_ours(client, run):
+    async def attempt():
+        async with opened(f"/ws/runs/{run}/", client, origin="https://localhost", headers=(SAID_BY_A_PROXY,)) as socket:
             assert socket is None
 
     live(attempt)()

@@ -1,5 +1,12 @@
 from access.models.agents import Agent, AgentPrincipal
-from access.models.confirming import Confirmation, Passkey, PasskeyChallenge, RecoveryCode, SecondFactor
+from access.models.confirming import (
+    Confirmation,
+    Passkey,
+    PasskeyChallenge,
+    RecoveryCode,
+    SecondFactor,
+    SecondStepDemand,
+)
 from access.models.credentials import BackendCredential
 from access.models.delegations import Delegation, WebhookDelivery, WebhookEndpoint
 from access.models.people import Group, GroupMember, Membership, Tenant, User
@@ -26,6 +33,7 @@ __all__ = [
     "RecoveryCode",
     "RefreshToken",
     "SecondFactor",
+    "SecondStepDemand",
     "Tenant",
     "Throttle",
     "TokenSession",

@@ -8,6 +8,8 @@ from django.db import models
 from access.models.people import Tenant
 
 PURPOSES = ("add", "confirm", "sign-in")
+DEMANDS = ("nobody", "admins", "deciders", "everybody")
+"""Of whom an organisation may want a second step: deciders are reviewers and admins."""
 
 
 class Passkey(models.Model):
@@ -90,3 +92,18 @@ class PasskeyChallenge(models.Model):
             models.CheckConstraint(condition=models.Q(purpose__in=list(PURPOSES)), name="access_challenge_purpose"),
         ]
         indexes = [models.Index(fields=["expires_at"], name="access_challenge_stale")]
+
+
+class SecondStepDemand(models.Model):
+    """Whom an organisation wants to have a second step, from when on. No row: nobody."""
+
+    tenant = models.OneToOneField(Tenant, on_delete=models.PROTECT, primary_key=True, related_name="+")
+    of = models.CharField(max_length=16)
+    begins_at = models.DateTimeField()
+    set_at = models.DateTimeField()
+    set_by = models.CharField(max_length=200)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(of__in=list(DEMANDS)), name="access_demand_of"),
+        ]

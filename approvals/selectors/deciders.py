@@ -94,27 +94,56 @@ def capacities_with(
 
 
 def counted_votes(proposal: Proposal, decisions: Sequence[Decision]) -> tuple[list[Vote], list[str]]:
-    """The votes of `decisions` that count now, and the names of those whose approval does not any more.
+    """The votes of `decisions` that count now, and the names of those whose approval does not any more."""
+    judged = judged_votes(proposal, decisions)
+    kept = newest_of(decisions)
+    return (
+        [vote for _, vote in judged if vote is not None],
+        [decision.by for decision, vote in judged if vote is None and decision in kept],
+    )
+
+
+def votes_in_force(proposal: Proposal, decisions: Sequence[Decision]) -> list[Decision]:
+    """Those of `decisions` that count now: their persons and places have voted. Where a vote counts no more, whoever
+    gave it and whoever it was given for may vote again in the same round."""
+    return [decision for decision, vote in judged_votes(proposal, decisions) if vote is not None]
+
+
+def judged_votes(proposal: Proposal, decisions: Sequence[Decision]) -> list[tuple[Decision, Vote | None]]:
+    """Each of `decisions` with the vote that it is now, or None where it counts no more.
 
     A vote counts with the groups its giver is in today. One in another's place counts with the groups of whoever gave
     the place, unless that was called back. Where the terms ask for a signature, only a signed one counts. A rejection
-    always counts: losing a right undoes no refusal.
+    always counts: losing a right undoes no refusal. One that was followed by another of the same person or place does
+    not count again, whatever right comes back: of the two the later was meant.
     """
-    counted: list[Vote] = []
-    uncounted: list[str] = []
     asked = _asked(proposal)
+    kept = newest_of(decisions)
+    found: list[tuple[Decision, Vote | None]] = []
     for decision in decisions:
+        if decision not in kept:
+            found.append((decision, None))
+            continue
         facts = decider_facts(tenant_id=proposal.tenant_id, user_id=decision.reviewer_id)
         if decision.verdict == "reject":
             groups = facts.groups if facts else frozenset()
-            counted.append(Vote(str(decision.reviewer_id), "reject", groups, str(decision.for_user_id or "")))
-            continue
-        vote = _approval(decision, facts, asked, proposal)
-        if vote is None:
-            uncounted.append(decision.by)
+            vote = Vote(str(decision.reviewer_id), "reject", groups, str(decision.for_user_id or ""))
+            found.append((decision, vote))
         else:
-            counted.append(vote)
-    return counted, uncounted
+            found.append((decision, _approval(decision, facts, asked, proposal)))
+    return found
+
+
+def newest_of(decisions: Sequence[Decision]) -> list[Decision]:
+    """Of one round's decisions those that no later one of the same person or place has followed."""
+    return [
+        one
+        for one in decisions
+        if not any(
+            later.nth > one.nth and (later.reviewer_id == one.reviewer_id or later.place == one.place)
+            for later in decisions
+        )
+    ]
 
 
 def _approval(decision: Decision, facts: DeciderFacts | None, asked: Asked, proposal: Proposal) -> Vote | None:

@@ -15,9 +15,16 @@ from approvals.core.policy import Match, Note
 from approvals.core.present import CompareRow, Piece, Row, argument_rows, compare_rows, sentence, visible
 from approvals.models import Decision, Permit, Proposal
 from approvals.selectors.bound import Bound, read_bound
-from approvals.selectors.deciders import Capacity, capacities_of, needs_words, prepared_by_of, requires_of
+from approvals.selectors.deciders import (
+    Capacity,
+    capacities_of,
+    judged_votes,
+    needs_words,
+    prepared_by_of,
+    requires_of,
+)
 from approvals.selectors.handling import Handling, handling_of
-from approvals.selectors.people import People, Stance, people_of, stance_of
+from approvals.selectors.people import Judged, People, Stance, people_of, stance_of
 from approvals.selectors.standing import Same, same_as, taken_back_by
 from audit.core.actor import Actor
 from audit.core.canonical import short_digest
@@ -155,7 +162,7 @@ class Whole:
 
     detail: Detail
     proposal: Any
-    current: Sequence[Decision]
+    judged: Judged
     permit: Permit | None
 
 
@@ -175,7 +182,7 @@ def detail_for(whole: Whole, stance: Stance) -> Detail:
 def stance_in(whole: Whole, actor: Actor, capacities: Sequence[Capacity]) -> Stance:
     """How the actor stands to it, who may decide in these `capacities` or not."""
     stance = stance_of(
-        actor, whole.proposal, whole.current, whole.permit, tampered=bool(whole.detail.tampered), capacities=capacities
+        actor, whole.proposal, whole.judged, whole.permit, tampered=bool(whole.detail.tampered), capacities=capacities
     )
     claim = whole.detail.handling.claim
     return replace(stance, claimed=claim is not None and str(claim.person_id) == actor.id)
@@ -192,6 +199,7 @@ def whole_of(proposal: Any) -> Whole:
         content = _content(proposal, read_bound(proposal, decisions=current, permit=permit))
     except Refusal as refusal:
         tampered = refusal.message
+    judged = judged_votes(proposal, current)
     detail = Detail(
         id=proposal.pk,
         version=proposal.version,
@@ -219,7 +227,7 @@ def whole_of(proposal: Any) -> Whole:
         hidden_characters=proposal.hidden_characters,
         same=same_as(proposal.same, proposal.read_at),
         content=content,
-        people=people_of(proposal, decisions, current),
+        people=people_of(proposal, decisions, judged),
         afterwards=Afterwards(
             permit=permit.status if permit else "",
             granted_at=permit.granted_at if permit else None,
@@ -232,7 +240,7 @@ def whole_of(proposal: Any) -> Whole:
         restored_at=_if_older(proposal),
         handling=handling_of(proposal),
     )
-    return Whole(detail=detail, proposal=proposal, current=current, permit=permit)
+    return Whole(detail=detail, proposal=proposal, judged=judged, permit=permit)
 
 
 def _if_older(proposal: Any) -> datetime | None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from approvals.core.eligibility import tally
+from approvals.core.eligibility import Vote, tally
 from approvals.core.policy import Approver
 from approvals.core.present import Piece, visible
 from approvals.models import Decision, Permit
@@ -15,7 +15,6 @@ from approvals.selectors.deciders import (
     Capacity,
     able_to_decide,
     best_of,
-    counted_votes,
     named_deciders,
     needs_words,
     requires_of,
@@ -95,11 +94,21 @@ class Stance:
     claimed: bool = False
 
 
-def people_of(proposal: Any, decisions: Sequence[Decision], current: Sequence[Decision]) -> People:
+type Judged = Sequence[tuple[Decision, Vote | None]]
+"""The decisions of the current round, each with the vote that it is now (`deciders.judged_votes`)."""
+
+
+def in_force(judged: Judged) -> list[Decision]:
+    """Those that count now: their persons and places have voted."""
+    return [decision for decision, vote in judged if vote is not None]
+
+
+def people_of(proposal: Any, decisions: Sequence[Decision], judged: Judged) -> People:
     """The people of a row that carries `standing`, as they are for nobody in particular."""
     requires = requires_of(proposal)
-    counted, _ = counted_votes(proposal, current)
-    counting = {vote.person_id for vote in counted}
+    counted = [vote for _, vote in judged if vote is not None]
+    standing = in_force(judged)
+    counting = {decision.pk for decision in standing}
     rejections = terms_of(proposal).rejections
     stand = tally(requires, counted, rejections=rejections)
     against = sum(vote.verdict == "reject" for vote in counted)
@@ -120,7 +129,7 @@ def people_of(proposal: Any, decisions: Sequence[Decision], current: Sequence[De
                 verdict=vote.verdict,
                 reason=tuple(visible(vote.reason)),
                 at=vote.at,
-                counts=vote.round == proposal.round and str(vote.reviewer_id) in counting,
+                counts=vote.pk in counting,
             )
             for vote in decisions
         ),
@@ -130,7 +139,7 @@ def people_of(proposal: Any, decisions: Sequence[Decision], current: Sequence[De
         keyless=_keyless(stands),
         approve_does="runs now" if left <= 1 else f"{wanted - left + 1} of {wanted}, nothing runs yet",
         reject_does="" if rejections - against <= 1 else f"{against + 1} of {rejections} rejections",
-        missing=tuple(_missing(approver, able, current) for approver in stand.missing) if waiting else (),
+        missing=tuple(_missing(approver, able, standing) for approver in stand.missing) if waiting else (),
     )
 
 
@@ -155,9 +164,9 @@ _NAMES = 6
 
 
 def _missing(
-    approver: Approver, able: Mapping[str, tuple[str, frozenset[str]]], current: Sequence[Decision]
+    approver: Approver, able: Mapping[str, tuple[str, frozenset[str]]], standing: Sequence[Decision]
 ) -> Missing:
-    used = {vote.place for vote in current} | {str(vote.reviewer_id) for vote in current}
+    used = {vote.place for vote in standing} | {str(vote.reviewer_id) for vote in standing}
     names = [name for person, (name, groups) in able.items() if approver.group in groups and person not in used]
     return Missing(words=needs_words([approver]), names=tuple(names[:_NAMES]), more=max(len(names) - _NAMES, 0))
 
@@ -165,18 +174,19 @@ def _missing(
 def stance_of(
     actor: Actor,
     proposal: Any,
-    current: Sequence[Decision],
+    judged: Judged,
     permit: Permit | None,
     *,
     tampered: bool,
     capacities: Sequence[Capacity],
 ) -> Stance:
     """How the actor stands to it. `capacities` are as whom they may decide, by the rights of this moment."""
-    taken = {vote.place: vote for vote in current}
+    standing = in_force(judged)
+    taken = {vote.place: vote for vote in standing}
     open_ones = [one for one in capacities if one.allowed.ok and _id(one, actor) not in taken]
     allowed = best_of(open_ones or capacities).allowed
     given = next((taken[_id(one, actor)] for one in capacities if one.allowed.ok and _id(one, actor) in taken), None)
-    mine = next((vote for vote in current if str(vote.reviewer_id) == actor.id), None)
+    mine = next((vote for vote in standing if str(vote.reviewer_id) == actor.id), None)
     if tampered:
         may, reason = False, "Nobody decides on it: the stored proposal is not the one that was made."
     elif proposal.standing != "pending":
@@ -191,7 +201,7 @@ def stance_of(
     return Stance(
         may_decide=may,
         reason=reason,
-        may_revoke=_may_revoke(actor, proposal, current, permit),
+        may_revoke=_may_revoke(actor, proposal, [decision for decision, _ in judged], permit),
         places=tuple(_place(one) for one in open_ones) if may else (),
     )
 

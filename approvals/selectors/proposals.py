@@ -28,6 +28,7 @@ from approvals.selectors.standing import (
     WAITING,
     Intact,
     RestoredAt,
+    place_held,
     same_call,
     visible_proposals,
     with_standing,
@@ -218,19 +219,20 @@ def _may_decide(actor: Actor) -> Q:
     """The proposals that wait for this actor. A filter for lists only: a decision reads rights anew."""
     if actor.kind != "person" or REVIEWER not in actor.roles or not (actor.groups or actor.stands_in):
         return Q(pk__isnull=True)
-    voted = Decision.objects.filter(proposal=OuterRef("pk"), round=OuterRef("round"), reviewer_id=actor.id)
-    ways = _in_place(actor.id, actor.groups) if actor.groups else Q(pk__isnull=True)
+    given = Decision.objects.filter(proposal=OuterRef("pk"), round=OuterRef("round"))
+    # A vote in another's place whose delegation was called back counts no more, and its people may vote again.
+    given = given.filter(Q(for_user_id=None) | Q(verdict="reject") | place_held(actor.tenant_id))
+    ways = _in_place(actor.id, actor.groups, given) if actor.groups else Q(pk__isnull=True)
     for giver, groups in actor.stands_in:
-        ways |= _in_place(giver, groups) & _not_of(giver) & ~edited_by(replace(actor, id=giver))
-    return ways & _not_of(actor.id) & ~Q(Exists(voted)) & ~edited_by(actor)
+        ways |= _in_place(giver, groups, given) & _not_of(giver) & ~edited_by(replace(actor, id=giver))
+    return ways & _not_of(actor.id) & ~Q(Exists(given.filter(reviewer_id=actor.id))) & ~edited_by(actor)
 
 
-def _in_place(person: str, groups: Iterable[str]) -> Q:
+def _in_place(person: str, groups: Iterable[str], given: "QuerySet[Decision, Any]") -> Q:
     """What asks these groups, unless somebody has given the person's vote for them."""
     asked = Q()
     for group in sorted(groups):
         asked |= Q(requires__contains=[{"group": group}])
-    given = Decision.objects.filter(proposal=OuterRef("pk"), round=OuterRef("round"))
     return asked & ~Q(Exists(given.filter(Q(for_user_id=person) | Q(reviewer_id=person, for_user_id=None))))
 
 

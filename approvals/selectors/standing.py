@@ -22,6 +22,7 @@ from django.db.models import (
     QuerySet,
     Subquery,
     TextField,
+    UUIDField,
     Value,
     When,
 )
@@ -64,6 +65,14 @@ def visible_proposals(actor: Actor) -> "QuerySet[Proposal, Any]":
     if actor.kind == "person" and not actor.roles:
         return found.none()
     return found
+
+
+def place_held(tenant_id: str) -> Func:
+    """Of a decision in another's place whether its delegation covered it and was not called back since; access's own
+    function answers."""
+    named = ("reviewer_id", "for_user_id", "at")
+    tenant = Value(UUID(tenant_id), output_field=UUIDField())
+    return Func(tenant, *named, function="access_place_held", output_field=BooleanField())
 
 
 class RestoredAt(Func):

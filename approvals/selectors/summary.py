@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from approvals.core.present import money_text
-from approvals.selectors.deciders import needs_words, requires_of
+from approvals.selectors.deciders import needs_words, newest_of, requires_of
 from approvals.selectors.handling import ClaimShown, claim_of
 from approvals.selectors.standing import decided_by, same_as
 from audit.core.visible import as_line
@@ -85,7 +85,7 @@ def _readable(proposal: Any) -> SummaryRow:
     amount = money_text(proposal.amount_minor, proposal.currency) if proposal.amount_minor is not None else ""
     requires = requires_of(proposal)
     votes = [decision for decision in proposal.decisions.all() if decision.round == proposal.round]
-    approvals = sum(vote.verdict == "approve" for vote in votes)
+    approvals = sum(vote.verdict == "approve" for vote in newest_of(votes))
     wanted = sum(approver.count for approver in requires)
     same = same_as(proposal.same, proposal.read_at)
     return SummaryRow(

@@ -18,7 +18,7 @@ from approvals.core.reasons import reason_of
 from approvals.models import Claim, Decision, Permit, Proposal
 from approvals.selectors.bound import Bound, read_bound
 from approvals.selectors.catalogue import still_admitted
-from approvals.selectors.deciders import counted_votes, requires_of
+from approvals.selectors.deciders import counted_votes, requires_of, votes_in_force
 from approvals.selectors.frozen import freeze_of
 from approvals.selectors.places import OWN, check_place_free, giver_for
 from approvals.services.published import proposal_judge_published, stricter_today
@@ -142,16 +142,18 @@ def _decide(
         now = clock.now()
         votes = votes_of(proposal)
         bound = read_bound(proposal, decisions=votes, permit=lock_permit(proposal))
-        mine = next((vote for vote in votes if str(vote.reviewer_id) == actor.id), None)
+        # While it waits, a vote that counts no more is none: its person and its place may vote again.
+        standing = votes_in_force(proposal, votes) if proposal.status == "pending" else votes
+        mine = next((vote for vote in standing if str(vote.reviewer_id) == actor.id), None)
         if mine is not None and mine.verdict == verdict and mine.digest == digest and round in (None, proposal.round):
             return _repeated(proposal, mine)
         check_open(proposal, votes, now)
-        giver = giver_for(actor, proposal, votes, in_place_of)
+        giver = giver_for(actor, proposal, standing, in_place_of)
         check_same_thing(proposal, digest, round)
         if mine is not None:
             word = "approved" if mine.verdict == "approve" else "rejected"
             raise already(f"You {word} this already; one verdict a round.", mine)
-        check_place_free(actor, giver, votes)
+        check_place_free(actor, giver, standing)
         said = reason_of(reason, required=verdict == "reject" or bound.requirement.terms.reason_to_approve)
         if verdict == "approve" and not still_admitted(proposal.tool_version_id):
             raise Conflict(
@@ -194,6 +196,8 @@ def _record(
         snapshot_hash=proposal.snapshot_hash,
         at=now,
     )
+    same = [vote.nth for vote in votes if vote.place == decision.place or vote.reviewer_id == decision.reviewer_id]
+    decision.nth = 1 + max(same, default=0)
     try:
         with transaction.atomic():
             decision.save(force_insert=True)

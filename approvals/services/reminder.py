@@ -17,7 +17,7 @@ from access.services.mail import waiting_send
 from access.services.webhook import webhook_tell
 from approvals.core.rounds import reminder_at
 from approvals.models import Alarm, Decision, Notice, Proposal, Reminder
-from approvals.selectors.deciders import able_of, named_deciders, terms_of
+from approvals.selectors.deciders import able_of, named_deciders, terms_of, votes_in_force
 from approvals.store import alarms, rounds
 from approvals.store.rows import votes_of
 from approvals.store.told import address_of, sentence_told, told_of
@@ -96,7 +96,8 @@ def _asked_at(proposal: Proposal) -> datetime:
 
 def _asked_still(proposal: Proposal, votes: list[Decision]) -> set[str]:
     """Whoever may decide and has not, and whoever decides in the place of one of them."""
-    used = {vote.place for vote in votes} | {str(vote.reviewer_id) for vote in votes}
+    standing = votes_in_force(proposal, votes)
+    used = {vote.place for vote in standing} | {str(vote.reviewer_id) for vote in standing}
     asked = {person for person in named_deciders(proposal) if person not in used}
     return asked | (set(holders_for(proposal.tenant_id, asked)) - used)
 

@@ -57,3 +57,40 @@ def test_a_call_back_and_the_decision_come_one_after_the_other(acme, race):
         assert decided.status == "pending"
     done = acme.decide(held, by=acme.noor)
     assert done.status == "pending", "Anna's vote gives nothing any more"
+
+
+def test_whoever_votes_after_a_call_back_gives_one_vote_that_counts(acme, race):
+    """The giver in two browsers, a second delegate and the one who was called back, in their own right: all at once."""
+    anna, dev = (factories.person(acme.tenant, name=name) for name in ("Anna Berg", "Dev Rao"))
+    given, held = lend(acme, anna), acme.hold()
+    lend(acme, dev)
+    acme.decide(held, by=anna)
+    delegation_revoke(actor=acme.mara.actor, delegation_id=given)
+    clicks = [acme.mara, dev, acme.mara, anna]
+    answers = race(lambda number: acme.decide(held, by=clicks[number]), len(clicks))
+    new = [answer for answer in answers if isinstance(answer, DecisionRow) and not answer.repeated]
+    assert len(new) == 1, answers
+    assert isinstance(answers[3], Forbidden), "without the place Anna is of no group"
+    assert Decision.objects.count() == 2
+    assert not Permit.objects.exists(), "one of two"
+    assert acme.decide(held, by=acme.noor).status == "granted"
+
+
+def test_a_call_back_and_the_givers_own_vote_at_once_leave_one_vote_that_counts(acme, race):
+    anna = factories.person(acme.tenant, name="Anna Berg")
+    given, held = lend(acme, anna), acme.hold()
+    acme.decide(held, by=anna)
+
+    def act(number):
+        if number:
+            return delegation_revoke(actor=acme.mara.actor, delegation_id=given)
+        return acme.decide(held, by=acme.mara)
+
+    own, called_back = race(act, 2)
+    assert called_back is None
+    if isinstance(own, Conflict):
+        assert own.code == "ALREADY_DECIDED"
+        own = acme.decide(held, by=acme.mara)
+    assert own.status == "pending"
+    assert not Permit.objects.exists()
+    assert acme.decide(held, by=acme.noor).status == "granted"

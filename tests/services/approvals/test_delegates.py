@@ -212,3 +212,57 @@ def test_a_delegate_finds_in_the_inbox_what_waits_for_the_giver(acme, anna):
     lend(acme, acme.customer_care, anna)
     assert mine(anna) == []
     assert third.id in mine(acme.mara)
+
+
+def test_a_giver_votes_themselves_once_the_vote_in_their_place_counts_no_more(acme, anna):
+    """The vote that was called back stays in the record, and never counts again beside the giver's own."""
+    acme.publish(asking(("finance", 2)))
+    held = acme.hold()
+    given = lend(acme, acme.mara, anna)
+    acme.decide(held, by=anna)
+    assert (page(held, acme.mara).may_decide, inbox(acme.mara.actor, view="mine").rows) == (False, [])
+    delegation_revoke(actor=acme.mara.actor, delegation_id=given)
+    assert page(held, acme.mara).may_decide
+    [row] = inbox(acme.mara.actor, view="mine").rows
+    assert (row.may_decide, inbox_counts(acme.mara.actor).mine) == (True, 1)
+    done = acme.decide(held, by=acme.mara)
+    assert (done.repeated, done.status) == (False, "pending"), "Anna's vote and hers are one"
+    assert [(vote.name, vote.counts) for vote in page(held, acme.mara).votes] == [
+        ("Anna Berg for Mara Lind", False),
+        ("Mara Lind", True),
+    ]
+    assert inbox(acme.mara.actor, view="mine").rows == []
+    assert [row.progress for row in inbox(acme.mara.actor, view="all").rows] == ["1 of 2"]
+    assert acme.decide(held, by=acme.mara).repeated
+    assert acme.decide(held, by=acme.noor).status == "granted"
+    assert isinstance(acme.redeem(held), Redeemed)
+
+
+def test_of_a_vote_that_was_replaced_and_its_right_that_comes_back_only_the_later_counts(acme, anna):
+    """The delegate loses her role, the giver rejects, the delegate is a reviewer again."""
+    acme.publish(asking(("finance", 2)).replace("expires_in_s", "rejections: 2, expires_in_s"))
+    held = acme.hold()
+    lend(acme, acme.mara, anna)
+    acme.decide(held, by=anna)
+    admin = acme.tenant.admin.actor
+    people.member_change(actor=admin, membership_id=anna.membership_id, roles=["operator"])
+    acme.decide(held, "reject", by=acme.mara)
+    people.member_change(actor=admin, membership_id=anna.membership_id, roles=["reviewer"])
+    assert [vote.counts for vote in page(held, acme.noor).votes] == [False, True]
+    assert acme.decide(held, "reject", by=acme.noor).status == "rejected"
+
+
+def test_a_delegate_whose_place_was_called_back_decides_in_another_that_they_hold(acme, anna):
+    acme.publish(asking(("finance", 2)))
+    held = acme.hold()
+    given = lend(acme, acme.mara, anna)
+    lend(acme, acme.noor, anna)
+    acme.decide(held, by=anna, in_place_of=acme.mara.user_id)
+    with pytest.raises(Conflict):
+        acme.decide(held, "reject", by=anna, in_place_of=acme.noor.user_id)
+    assert inbox(anna.actor, view="mine").rows == []
+    delegation_revoke(actor=acme.mara.actor, delegation_id=given)
+    assert [row.id for row in inbox(anna.actor, view="mine").rows] == [held.id]
+    acme.decide(held, by=anna, in_place_of=acme.noor.user_id)
+    assert acme.decide(held, by=acme.mara).status == "granted"
+    assert Decision.objects.count() == 3

@@ -32,6 +32,10 @@ class Alarm(models.Model):
         constraints = [
             models.UniqueConstraint("proposal", condition=Q(ended_at__isnull=True), name="approvals_alarm_open_once")
         ]
+        indexes = [
+            # What is old enough to be removed.
+            models.Index(fields=["ended_at"], name="approvals_alarm_ended", condition=Q(ended_at__isnull=False)),
+        ]
 
 
 class Notice(models.Model):

@@ -16,7 +16,7 @@ from access.services.webhook import webhook_tell
 from approvals.models import Decision, Proposal
 from approvals.selectors.deciders import can_be_decided
 from approvals.store import rounds
-from approvals.store.alarms import end_alarm, open_alarms
+from approvals.store.alarms import end_alarm, forget_old_alarms, open_alarms
 from approvals.store.rows import change, votes_of
 from approvals.store.told import told_of
 from audit.core.actor import SYSTEM
@@ -59,6 +59,11 @@ def alarms_look(*, known: dict[UUID, str]) -> int:
         if whole or not alarmed:
             known[tenant_id] = word
     return moved
+
+
+def alarms_forget_old(*, limit: int = 5_000) -> int:
+    """Remove alarms that were over 30 days ago; how many. For the sweep."""
+    return forget_old_alarms(limit=limit)
 
 
 def _rights() -> Mapping[UUID, str]:

@@ -16,6 +16,8 @@ LEASE = timedelta(minutes=5)
 """Whoever takes notices to mail them has them for so long; then they are due again."""
 KEPT_DAYS = {"sent": 30, "stale": 30, "given_up": 90}
 """Days for which a line is kept by what became of it."""
+ALARM_KEPT_DAYS = 30
+"""Days for which an alarm that is over is kept. It is no evidence: that it began and ended stands in the audit log."""
 MOST_PEOPLE = 200
 """More people than this are not mailed about one proposal."""
 
@@ -114,3 +116,15 @@ def forget_old(*, limit: int) -> int:
             )
             removed += cursor.rowcount
     return removed
+
+
+def forget_old_alarms(*, limit: int) -> int:
+    """Remove alarms that were over long ago, the oldest first, at most so many; how many. Open ones are kept."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM approvals_alarm WHERE id IN (SELECT id FROM approvals_alarm WHERE ended_at IS NOT NULL "
+            "AND ended_at < (SELECT clearance_now()) - %s * interval '1 day' "
+            "ORDER BY ended_at LIMIT %s FOR UPDATE SKIP LOCKED)",
+            [ALARM_KEPT_DAYS, limit],
+        )
+        return int(cursor.rowcount)

@@ -36,6 +36,7 @@ MAY_DELETE = (
     "access_passkeychallenge",
     "access_webhookdelivery",
     "access_providerround",
+    "approvals_alarm",
     "approvals_notice",
     "approvals_savedview",
     "approvals_claim",

@@ -20,7 +20,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
 from access.services.webhook import webhook_send, webhooks_due, webhooks_forget_old
-from approvals.services.alarm import alarms_look
+from approvals.services.alarm import alarms_forget_old, alarms_look
 from approvals.services.exposure import exposure_forget_old
 from approvals.services.proposal import proposal_expire_due
 from approvals.services.published import open_judge, open_tenants
@@ -114,6 +114,7 @@ class Sweep:
             Chore("forget counters that no limit reaches", 600, exposure_forget_old),
             Chore("forget webhooks that were sent long ago", 600, webhooks_forget_old),
             Chore("forget mails that were sent long ago", 600, notices_forget_old),
+            Chore("forget alarms that were over long ago", 600, alarms_forget_old),
             Chore("pay owed audit entries", 5, audit_pay_owed),
             Chore("prepare the audit log's months", 3600, lambda: audit_months_prepare(actor=sweep_actor())),
         ]

@@ -1,4 +1,4 @@
-"""Webhooks and mails that were sent long ago are removed by the sweep; what waits, and what is younger, is kept."""
+"""Webhooks, mails and alarms of long ago are removed by the sweep; what waits, and what is younger, is kept."""
 
 from datetime import timedelta
 from uuid import uuid4
@@ -7,7 +7,8 @@ import pytest
 
 from access.models import WebhookDelivery
 from access.services.webhook import webhooks_forget_old
-from approvals.models import Notice
+from approvals.models import Alarm, Notice
+from approvals.services.alarm import alarms_forget_old
 from approvals.services.reminder import notices_forget_old
 from audit.store import clock
 from runs.management.commands.sweep import Sweep
@@ -62,6 +63,22 @@ def test_mails_are_kept_thirty_days_and_ninety_where_they_were_given_up(acme):
     assert Notice.objects.filter(outcome="given_up").count() == 2
 
 
+def alarmed(held, days, *, ended=True):
+    at = clock.now() - timedelta(days=days)
+    return Alarm.objects.create(proposal_id=held.id, round=1, at=at, ended_at=at if ended else None).pk
+
+
+def test_alarms_are_kept_thirty_days_after_their_end_and_open_ones_for_ever(acme):
+    held = acme.hold()
+    old, older = alarmed(held, 31), alarmed(held, 60)
+    kept = {alarmed(held, 29), alarmed(held, 400, ended=False)}
+    assert alarms_forget_old(limit=1) == 1
+    assert set(Alarm.objects.values_list("pk", flat=True)) == kept | {old} != kept | {older}
+    assert alarms_forget_old() == 1
+    assert set(Alarm.objects.values_list("pk", flat=True)) == kept
+    assert alarms_forget_old() == 0
+
+
 def test_at_most_so_many_go_at_once_the_oldest_first(acme):
     for days in (40, 50, 60):
         delivered(acme, "delivered", days)
@@ -71,9 +88,12 @@ def test_at_most_so_many_go_at_once_the_oldest_first(acme):
 
 def test_the_sweep_does_it(acme):
     delivered(acme, "delivered", 31)
-    noticed(acme.hold(), "sent", 31)
+    held = acme.hold()
+    noticed(held, "sent", 31)
+    alarmed(held, 31)
     for chore in Sweep().chores:
         if "long ago" in chore.name:
             chore.do()
     assert not WebhookDelivery.objects.exists()
     assert not Notice.objects.exists()
+    assert not Alarm.objects.exists()

@@ -54,6 +54,19 @@ def test_an_admin_edits_a_contract_looks_at_real_calls_stores_it_and_drops_it(ac
     expect(page.locator("#t-end")).to_contain_text("It would be refused: Meaning")
     expect(page.locator("main")).to_contain_text("AMOUNT_EXCEEDS_LEFT")
 
+    # The same amount as before on what the payment server says at this moment, with the keyboard.
+    arguments.fill(json.dumps(json.loads(arguments.input_value()) | {"amount": 126}))
+    page.get_by_label("The target's state").fill("")
+    page.get_by_label("The one above").focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_label("Read it from the target now")).to_be_checked()
+    page.keyboard.press("Enter")
+    expect(page.locator("#t-end")).to_contain_text("It would be held for people.")
+    expect(page.get_by_role("region", name="The state that was read")).to_contain_text('"left"')
+    expect(page.locator("main")).to_contain_text("no call was stored")
+    page.set_viewport_size({"width": 360, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
 
 def test_an_agent_is_shown_fewer_tools_with_the_keyboard_on_a_phone(acting, open_page):
     page = open_page(width=390, height=800)

@@ -115,6 +115,9 @@ class Signed:
         }
 
 
+NOT_SIGNED = Signed()
+
+
 def key_words(fingerprint: str) -> str:
     """The first sixteen digits of a fingerprint as people read them. For recognising, never for comparing."""
     return " ".join(fingerprint[at : at + 4] for at in range(0, 16, 4)) if fingerprint else ""

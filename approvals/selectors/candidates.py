@@ -6,9 +6,11 @@ from uuid import UUID
 
 from approvals.core.contract import parse_contract
 from approvals.core.contract_diff import Change, contract_changes, loosened
+from approvals.core.contract_signing import Signed, admission_problem
 from approvals.core.contract_text import written
 from approvals.core.contract_words import Part, contract_words, origin_names
 from approvals.models import Tool, ToolCandidate, ToolVersion
+from approvals.selectors.contract_signatures import signed_candidate, signed_only
 from approvals.selectors.tool_readers import require_reader
 from approvals.selectors.tool_waiting import Waiting, waiting_on
 from audit.core.actor import Actor
@@ -41,8 +43,13 @@ class CandidateShown:
     changes: list[Change] | None
     loosened: int
     waiting: Waiting
+    signed: Signed
     names: tuple[tuple[str, str], ...] = ()
     credential: str = ""
+    # Whether a signature came with it; `signed` may also be of a version that is the same document.
+    own_signature: bool = False
+    # Why it is not admitted as it is signed; "" if it may be.
+    signature_problem: str = ""
 
 
 def candidates_of(actor: Actor, tool: str) -> list[CandidateShown]:
@@ -76,6 +83,7 @@ def _candidate(actor: Actor, row: ToolCandidate) -> CandidateShown:
         names = origin_names(contract.origin)
     except Refusal as refusal:
         problem = refusal.message
+    signed = signed_candidate(row)
     return CandidateShown(
         id=row.id,
         tool=row.tool,
@@ -100,4 +108,7 @@ def _candidate(actor: Actor, row: ToolCandidate) -> CandidateShown:
         waiting=waiting_on(actor.tenant_id, row.tool, in_force or None),
         names=names,
         credential=credential,
+        signed=signed,
+        own_signature=row.signature is not None,
+        signature_problem=admission_problem(signed, signed_only=signed_only(row.tenant_id))[1],
     )

@@ -13,11 +13,13 @@ from uuid import UUID
 from access.core.rights import is_admin
 from access.selectors.names import agent_rights
 from approvals.core.contract import Contract
+from approvals.core.contract_signing import NOT_SIGNED, Signed
 from approvals.core.contract_text import written
 from approvals.core.contract_words import Part, boundary_words, contract_words
 from approvals.models import Tool, ToolCandidate, ToolVersion
 from approvals.selectors.candidates import CandidateShown, candidates_of
 from approvals.selectors.catalogue import contract_of
+from approvals.selectors.contract_signatures import in_force_signed, signed_version
 from approvals.selectors.shown_tools import ShownList, shown_lists
 from approvals.selectors.tool_readers import require_reader
 from approvals.selectors.tool_waiting import Waiting, waiting_on
@@ -42,6 +44,7 @@ class ToolListed:
     changed_by: str = ""
     changed_at: datetime | None = None
     damaged: str = ""
+    signed: Signed = NOT_SIGNED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +77,8 @@ class ToolShown:
     changed_by: str
     changed_at: datetime | None
     may_change: bool
+    # What holds of the signature of the version that the page tells of.
+    signed: Signed
 
 
 def tools_listed(actor: Actor) -> list[ToolListed]:
@@ -91,6 +96,7 @@ def tools_listed(actor: Actor) -> list[ToolListed]:
         for id_, tool_id, number in versions.values_list("id", "tool_id", "number")
         if numbers[tool_id] == number
     }
+    signed = {one.tool: one.signed for one in in_force_signed(actor.tenant_id)}
     rows = []
     for name in sorted({*tools, *waiting}):
         tool = tools.get(name)
@@ -104,6 +110,7 @@ def tools_listed(actor: Actor) -> list[ToolListed]:
             "change": tool.change,
             "changed_by": tool.changed_by,
             "changed_at": tool.changed_at,
+            "signed": signed.get(name, NOT_SIGNED),
         }
         rows.append(ToolListed(**known, **_facts(active.get(tool.id), agents, lists)))
     return rows
@@ -157,7 +164,7 @@ def tool_shown(actor: Actor, name: str, number: int | None = None) -> ToolShown:
     version = next((row for row in versions if row.number == wanted), None)
     if number is not None and version is None:
         raise NotFound
-    contract, document, problem = _told(tool, version)
+    contract, document, problem, signed = _told(tool, version)
     shown = []
     if contract is not None:
         shown = _shown_to(contract, agent_rights(actor.tenant_id), shown_lists(actor.tenant_id))
@@ -177,6 +184,7 @@ def tool_shown(actor: Actor, name: str, number: int | None = None) -> ToolShown:
         changed_by=tool.changed_by if tool else "",
         changed_at=tool.changed_at if tool else None,
         may_change=is_admin(actor),
+        signed=signed,
     )
 
 
@@ -193,13 +201,13 @@ def _versions(tool: Tool | None) -> list[VersionListed]:
     ]
 
 
-def _told(tool: Tool | None, version: VersionListed | None) -> tuple[Contract | None, str, str]:
-    """(contract, document as text, why it cannot be read) of a version."""
+def _told(tool: Tool | None, version: VersionListed | None) -> tuple[Contract | None, str, str, Signed]:
+    """(contract, document as text, why it cannot be read, what holds of its signature) of a version."""
     if tool is None or version is None:
-        return None, "", ""
-    id_, document = ToolVersion.objects.filter(tool=tool, number=version.number).values_list("id", "document").get()
-    text = written(document)
+        return None, "", "", NOT_SIGNED
+    row = ToolVersion.objects.get(tool=tool, number=version.number)
+    text, signed = written(row.document), signed_version(tool.tenant_id, row)
     try:
-        return contract_of(id_), text, ""
+        return contract_of(row.id), text, "", signed
     except Refusal as refusal:
-        return None, text, refusal.message
+        return None, text, refusal.message, signed

@@ -12,10 +12,18 @@ from access.core.rights import is_admin, require_admin
 from access.selectors.programs import credentials_of
 from access.web.forms import field
 from access.web.requests import PersonRequest, signed_in
+from approvals.core.contract_signing import MAX_BYTES as SIGNATURE_BYTES
 from approvals.core.contract_text import MAX_BYTES
 from approvals.selectors.candidates import candidate_shown
 from approvals.selectors.tool_texts import require_tool, text_to_edit
-from approvals.services.candidate import candidate_admit, candidate_drop, candidate_store
+from approvals.services.candidate import (
+    candidate_admit,
+    candidate_drop,
+    candidate_sign,
+    candidate_store,
+    candidate_unsign,
+)
+from approvals.web.publisher_keys import signature_in
 from approvals.web.tools import compare_address, refused_words, seen_by, whole
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, Invalid, Refusal, TooLarge
@@ -28,7 +36,7 @@ def tool_import(request: PersonRequest) -> HttpResponse:
     require_admin(request.actor)
     if request.method == "POST":
         return _store(request, "")
-    return edit_page(request, tool_name="", typed={"source": "", "note": "", "based_on": "", "replaces": ""})
+    return edit_page(request, tool_name="", typed=dict.fromkeys(("source", "note", "based_on", "replaces"), ""))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -52,7 +60,7 @@ def candidate(request: PersonRequest, tool_name: str, candidate_id: UUID) -> Htt
     if request.method == "POST":
         try:
             return _settle(request, tool_name, candidate_id)
-        except (Conflict, Invalid) as refusal:
+        except (Conflict, Invalid, TooLarge) as refusal:
             problem, status = refusal.message, refusal.status
     shown = candidate_shown(request.actor, tool_name, candidate_id)
     admin = is_admin(request.actor)
@@ -80,6 +88,7 @@ def typed_in(request: PersonRequest) -> tuple[dict[str, str], Refusal | None]:
     typed = {
         "source": source.replace("\r\n", "\n"),
         "note": field(request, "note", 2000),
+        "signature": str(request.POST.get("signature", ""))[: SIGNATURE_BYTES * 2],
         "based_on": field(request, "based_on", 12),
         "replaces": field(request, "replaces", 40),
     }
@@ -123,6 +132,7 @@ def _store(request: PersonRequest, tool_name: str) -> HttpResponse:
             based_on=whole(typed["based_on"]) or None,
             replaces=UUID(typed["replaces"]) if typed["replaces"] else None,
             tool=tool_name,
+            signature=signature_in(request),
         )
     except ValueError:
         refusal: Refusal = Invalid("This page names no candidate that can be replaced. Load it again.")
@@ -132,7 +142,7 @@ def _store(request: PersonRequest, tool_name: str) -> HttpResponse:
     said = (
         "Stored as a candidate. Nothing uses it until it is admitted."
         if row.created
-        else "This very text waits already."
+        else "This very contract waits already."
     )
     messages.success(request, said)
     return redirect("tool-candidate", tool_name=row.tool, candidate_id=row.id)
@@ -148,6 +158,14 @@ def _settle(request: PersonRequest, tool_name: str, candidate_id: UUID) -> HttpR
         candidate_drop(actor=request.actor, candidate_id=candidate_id, reason=reason)
         messages.success(request, "The candidate is dropped; it was never used.")
         return redirect("tools")
+    elif verb == "sign":
+        signed = candidate_sign(actor=request.actor, candidate_id=candidate_id, signature=signature_in(request))
+        messages.success(request, signed.words)
+        return redirect("tool-candidate", tool_name=tool_name, candidate_id=candidate_id)
+    elif verb == "unsign":
+        candidate_unsign(actor=request.actor, candidate_id=candidate_id, reason=reason)
+        messages.success(request, "The signature is taken away; the log keeps which it was.")
+        return redirect("tool-candidate", tool_name=tool_name, candidate_id=candidate_id)
     else:
         raise Invalid("This page knows no such change. Load it again.", code="VERB_UNKNOWN")
     return redirect("tool", tool_name=tool_name)

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from access.core.rights import is_admin
 from access.web.forms import field
 from access.web.requests import PersonRequest, signed_in
+from approvals.selectors.contract_signatures import signed_only
 from approvals.selectors.tool_texts import tool_compared
 from approvals.selectors.tools import tool_shown, tools_listed
 from approvals.services.contract import Seen, contract_retire, contract_return
@@ -22,7 +23,14 @@ from audit.core.refusal import Conflict, Invalid
 @signed_in
 def tools(request: PersonRequest) -> HttpResponse:
     """Every tool of the organisation."""
-    context = {"place": "tools", "rows": tools_listed(request.actor), "admin": is_admin(request.actor)}
+    rows = tools_listed(request.actor)
+    context = {
+        "place": "tools",
+        "rows": rows,
+        "admin": is_admin(request.actor),
+        "alarms": [row for row in rows if row.number and row.signed.tone == "bad"],
+        "signed_only": signed_only(request.actor.tenant_id),
+    }
     return render(request, "approvals/tools.html", context)
 
 
@@ -30,14 +38,14 @@ def tools(request: PersonRequest) -> HttpResponse:
 @signed_in
 def tool(request: PersonRequest, tool_name: str) -> HttpResponse:
     """One tool, told by the version in force."""
-    return _page(request, tool_name)
+    return tool_page(request, tool_name)
 
 
 @require_safe
 @signed_in
 def tool_version(request: PersonRequest, tool_name: str, version: int) -> HttpResponse:
     """One tool, told by another version."""
-    return _page(request, tool_name, version)
+    return tool_page(request, tool_name, version)
 
 
 @require_safe
@@ -63,7 +71,7 @@ def tool_return(request: PersonRequest, tool_name: str) -> HttpResponse:
             reason=field(request, "reason", 2000),
         )
     except (Conflict, Invalid) as refusal:
-        return _page(request, tool_name, number, problem=refusal.message, status=refusal.status)
+        return tool_page(request, tool_name, number, problem=refusal.message, status=refusal.status)
     messages.success(request, f"Version {row.number} of {tool_name} is in force again.{refused_words(row.refused)}")
     return redirect("tool", tool_name=tool_name)
 
@@ -100,9 +108,10 @@ def compare_address(tool_name: str, old: object, new: object) -> str:
     return f"{reverse('tool-compare', args=[tool_name])}?{urlencode({'old': old, 'new': new})}"
 
 
-def _page(
+def tool_page(
     request: PersonRequest, tool_name: str, number: int | None = None, *, problem: str = "", status: int = 200
 ) -> HttpResponse:
+    """One tool, told by the version in force or by version `number`."""
     shown = tool_shown(request.actor, tool_name, number)
     if number is not None and status == 200 and shown.version is not None and shown.version.active:
         return HttpResponseRedirect(reverse("tool", args=[tool_name]))

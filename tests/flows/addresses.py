@@ -38,6 +38,7 @@ class Ids:
     decision_id: str = "6a1d8e35-4b9c-4f72-a0e6-2c7f5b3d9e81"  # nobody's, as it stands
     passkey_id: str = "9b6f2d41-3c7e-4a58-b1d0-5e8f7a2c6d93"  # nobody's, as it stands
     delegation_id: str = "4e7a1c93-2d5b-4f68-8a0e-9b3c6d1f7e25"  # nobody's, as it stands
+    key_id: str = "6d2c9a84-7b1e-4f53-9c0d-8e4a3b5f7c16"  # nobody's, as it stands
     candidate_id: str = "1f4e7d90-6a2b-4c8d-b3e5-9a0c7d6e5f42"  # nobody's, as it stands
     tool_name: str = "tool_of_nobody"
     version: str = "1"  # of a contract: each tool counts its own
@@ -82,6 +83,12 @@ CALL = Ask(
     },
 )
 LEFT = {"choice": "leave", "attempt": 1, "reason": "Later."}
+# Of the right form, by a key that nobody registered.
+SIGNATURE = (
+    "eyJhbGciOiJFZERTQSIsImI2NCI6ZmFsc2UsImNyaXQiOlsiYjY0Il0sImZvcm1hdCI6MSwia2lkIjoiYWVmMjM3ZDVkYWY1OGU2ZDA3NDM5OGNm"
+    "MDk2MmU3NzY0ZTA2MGEzMjIxYzYwYWM5NGVkZmNiOWEzYjczODVkNSIsInR5cCI6ImNsZWFyYW5jZS1jb250cmFjdCtqd3MifQ..LvsZ4yeOmxEE"
+    "N0-CzG-IRqjcgwcIXPSePL13EMOKrhqUh5h5XhdSUc_xZrCwOtVusZsNFaQrx61qB8Q-tYx4DA"
+)
 VERDICT = {"verdict": "reject", "reason": "No."}
 
 
@@ -115,6 +122,8 @@ WITH_IDS: dict[str, list[Ask]] = {
         change("on"),
         Ask("POST", lambda ids: {"verb": "join", "group": ids.slug}, who=PERSON),
     ],
+    "sign-in/provider/to/<slug:slug>/": [Ask(who=PERSON)],
+    "sign-in/provider/back/<slug:slug>/": [Ask(query=lambda _: {"state": "x", "code": "y"}, who=PERSON)],
     "access/groups/<slug:slug>/": [Ask(who=PERSON), of_user("add"), of_user("remove")],
     "access/agents/<uuid:agent_id>/": [
         Ask(who=PERSON),
@@ -141,6 +150,8 @@ WITH_IDS: dict[str, list[Ask]] = {
     "tools/<slug:tool_name>/candidates/<uuid:candidate_id>/": [
         Ask(who=PERSON),
         Ask("POST", lambda _: {"verb": "admit", "in_force": "1", "waiting": "9"}, who=PERSON),
+        Ask("POST", lambda _: {"verb": "sign", "signature": SIGNATURE}, who=PERSON),
+        Ask("POST", lambda _: {"verb": "unsign", "reason": "Wrong."}, who=PERSON),
     ],
     "tools/<slug:tool_name>/preview/": [Ask(query=lambda ids: {"of": ids.candidate_id}, who=PERSON)],
     "tools/<slug:tool_name>/simulate/": [
@@ -149,6 +160,12 @@ WITH_IDS: dict[str, list[Ask]] = {
     ],
     "tools/<slug:tool_name>/return/": [
         Ask("POST", lambda _: {"number": "1", "in_force": "1", "reason": "Back."}, who=PERSON)
+    ],
+    "tools/<slug:tool_name>/sign/": [
+        Ask("POST", lambda ids: {"number": ids.version, "signature": SIGNATURE}, who=PERSON)
+    ],
+    "tools/publisher-keys/": [
+        Ask("POST", lambda ids: {"verb": "revoke", "key": ids.key_id, "because": "Gone."}, who=PERSON),
     ],
     "tools/<slug:tool_name>/retire/": [Ask("POST", lambda _: {"reason": "Gone."}, who=PERSON)],
     "runs/<uuid:run_id>/calls/<str:call_id>/why/": [Ask(who=PERSON)],
@@ -221,6 +238,7 @@ WITH_IDS: dict[str, list[Ask]] = {
     "api/v1/stops/<uuid:stop_id>/lift": [Ask("POST", lambda _: {"reason": "Go on."})],
     "api/v1/runs/<uuid:run_id>": [GET],
     "api/v1/runs/<uuid:run_id>/tools": [GET],
+    "api/v1/runs/<uuid:run_id>/turns": [Ask("POST", lambda _: {"turn_id": "t1", "tools": ["get_order"]})],
     "api/v1/runs/<uuid:run_id>/complete": [POST],
     "api/v1/runs/<uuid:run_id>/cancel": [POST],
     "api/v1/runs/<uuid:run_id>/events": [GET, Ask(query=lambda _: {"after": "1"})],
@@ -283,6 +301,10 @@ WITHOUT_IDS = {
     "account/security/options/",
     "account/confirm/",
     "account/confirm/options/",
+    "sign-in/provider/",
+    "sign-in/provider/first/",
+    "account/provider/",
+    "access/provider/",
     "sign-in/second/",
     "sign-in/second/options/",
     "account/sessions/",

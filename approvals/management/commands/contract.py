@@ -14,7 +14,14 @@ from approvals.selectors.candidates import candidate_shown
 from approvals.selectors.catalogue import contract_document
 from approvals.selectors.tools import tool_shown
 from approvals.services.candidate import candidate_admit, candidate_store
-from approvals.services.contract import Seen, ToolVersionRow, contract_admit, contract_retire, contract_return
+from approvals.services.contract import (
+    Seen,
+    ToolVersionRow,
+    contract_admit,
+    contract_retire,
+    contract_return,
+    contract_sign,
+)
 from audit.core.refusal import Refusal
 from audit.core.visible import as_line
 
@@ -29,20 +36,25 @@ class Command(BaseCommand):
         accept = verbs.add_parser("accept", help="admit the candidate CANDIDATE of TOOL")
         diff = verbs.add_parser("diff", help="what FILE would change, in words; ends with 1 if something got looser")
         back = verbs.add_parser("return", help="put version NUMBER of TOOL in force again")
+        sign = verbs.add_parser("sign", help="put the publisher's signature in FILE beside version NUMBER of TOOL")
         retire = verbs.add_parser("retire", help="take TOOL out of the catalogue")
         show = verbs.add_parser("show", help="print the contract of TOOL that is in force, or another version")
         for verb in (admit, store, diff):
             verb.add_argument("file", type=Path)
-        for verb in (accept, back, retire, show):
+        for verb in (accept, back, sign, retire, show):
             verb.add_argument("tool")
+        for verb in (admit, store):
+            verb.add_argument("--signature", type=Path, help="a file with the publisher's signature")
         accept.add_argument("candidate", type=UUID)
-        back.add_argument("number", type=int)
+        for verb in (back, sign):
+            verb.add_argument("number", type=int)
+        sign.add_argument("file", type=Path)
         show.add_argument("--number", type=int)
         for verb in (store, accept, back, retire):
             verb.add_argument("--reason", default="", help="for the record")
-        for verb in (admit, store, accept, back, retire):
+        for verb in (admit, store, accept, back, sign, retire):
             add_as(verb)
-        for verb in (admit, store, accept, diff, back, retire, show):
+        for verb in (admit, store, accept, diff, back, sign, retire, show):
             add_tenant(verb)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -54,11 +66,15 @@ class Command(BaseCommand):
             raise CommandError("\n".join([refusal.message, *lines])) from None
 
     def _admit(self, options: dict[str, Any]) -> None:
-        row = contract_admit(actor=person(options), document=read_contract(_text(options)))
+        row = contract_admit(
+            actor=person(options), document=read_contract(_text(options)), signature=_signature(options)
+        )
         self._said(row, "" if row.created else " (this document was admitted before)")
 
     def _store(self, options: dict[str, Any]) -> None:
-        row = candidate_store(actor=person(options), source=_text(options), note=options["reason"])
+        row = candidate_store(
+            actor=person(options), source=_text(options), note=options["reason"], signature=_signature(options)
+        )
         known = "" if row.created else " (it waited already)"
         self.stdout.write(f"Candidate {row.id} of {row.tool} waits for admission{known}.")
 
@@ -90,6 +106,12 @@ class Command(BaseCommand):
             contract_return(actor=actor, tool=shown.name, number=options["number"], seen=seen, reason=options["reason"])
         )
 
+    def _sign(self, options: dict[str, Any]) -> None:
+        signed = contract_sign(
+            actor=person(options), tool=options["tool"], number=options["number"], signature=_bytes(options["file"])
+        )
+        self.stdout.write(as_line(f"{options['tool']} version {options['number']}: {signed.words}"))
+
     def _retire(self, options: dict[str, Any]) -> None:
         done = contract_retire(actor=person(options), tool=options["tool"], reason=options["reason"])
         self.stdout.write(f"{options['tool']} {'is retired' if done else 'was retired before'}.")
@@ -109,11 +131,20 @@ class Command(BaseCommand):
 def _text(options: dict[str, Any]) -> str:
     path: Path = options["file"]
     try:
-        return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
+        return _bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CommandError(f"{path} is not UTF-8 text (byte {error.start}).") from None
+
+
+def _signature(options: dict[str, Any]) -> bytes:
+    return _bytes(options["signature"]) if options["signature"] else b""
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
 
 
 def _place(finding: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from approvals.core.policy_names import DIMENSIONS
 from approvals.core.template import render_text
 from audit.core.canonical import sha256_hex
 from audit.core.refusal import Refusal
+from audit.core.visible import without_hidden
 
 type Subjects = Mapping[str, str | None]
 """By dimension who it is in the counters; None where it is not known."""
@@ -22,7 +23,7 @@ def subjects_of(
     contract: Contract, *, arguments: Mapping[str, Any], state: Mapping[str, Any] | None, agent_id: str
 ) -> Subjects:
     """Who the counters of this call belong to: the customer as a digest of what the contract's template gives, so that
-    no name stands in a counter; spaces, case and width make nobody another customer."""
+    no name stands in a counter (customer_key)."""
     return {"customer": customer_key(customer_of(contract, arguments, state)), "agent": agent_id, "tool": ""}
 
 
@@ -37,8 +38,14 @@ def customer_of(contract: Contract, arguments: Mapping[str, Any], state: Mapping
 
 
 def customer_key(customer: str) -> str | None:
-    """The subject of a customer's counters; None for nobody."""
-    plain = re.sub(r"\s+", " ", unicodedata.normalize("NFKC", customer)).strip().casefold()
+    """The subject of a customer's counters; None for nobody.
+
+    Two names that read alike are one customer, or a limit could be passed by with a character that shows nothing: such
+    characters are left out, width, case and spaces are evened out. Letters of another alphabet that look alike name
+    somebody else, to the target too. What hides nothing has the subject that it always had, so counters go on.
+    """
+    shown = unicodedata.normalize("NFKC", without_hidden(customer))
+    plain = re.sub(r"\s+", " ", shown).strip().casefold()
     return sha256_hex(plain.encode("utf-8", "replace")) if plain else None
 
 

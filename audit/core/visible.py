@@ -62,6 +62,12 @@ def has_hidden(text: str, *, multiline: bool = True) -> bool:
     return any(piece.kind == "escape" for piece in visible(text, multiline=multiline))
 
 
+def without_hidden(text: str) -> str:
+    """`text` without the characters that show nothing; for comparing, never for what is shown or sent. Spaces and line
+    ends stay, and so do look-alike letters: they are letters."""
+    return text if _ORDINARY.fullmatch(text) else "".join(char for char in text if char.isspace() or not _hides(char))
+
+
 def warning(text: str, *, multiline: bool = True) -> str:
     """One sentence about what `text` hides or imitates, or "". Names at most three characters; the pieces show all."""
     pieces = visible(text, multiline=multiline)

@@ -4,7 +4,6 @@ One form holds the text and every button, so that no button costs what was typed
 the whole page; with one the findings follow the typing.
 """
 
-from dataclasses import dataclass, field
 from typing import Any, cast
 from uuid import UUID
 
@@ -18,7 +17,7 @@ from access.selectors.directory import group_choices
 from access.web.requests import PageRequest, PersonRequest, sign_in_address, signed_in
 from approvals.core.policy_compare import around, compare_lines
 from approvals.core.policy_edit import EditError, item_add, item_change, item_move, item_remove
-from approvals.core.policy_form import Fields, changes_of, fields_of, item_of, tier_count
+from approvals.core.policy_form import changes_of, fields_of, item_of
 from approvals.core.policy_words import policy_said
 from approvals.selectors.catalogue import tool_names
 from approvals.selectors.policies import policy_head, policy_version
@@ -26,43 +25,9 @@ from approvals.selectors.policy_drafts import DraftRow, draft_of, require_policy
 from approvals.selectors.policy_look import Look, parse_source, policy_look
 from approvals.services import policy_draft as drafts
 from approvals.web.policies import REFUSED, draft_address, number_of, texts
+from approvals.web.policy_opened import WORDS, Opened
 from approvals.web.replays import draft_replay
 from audit.core.refusal import Invalid, NotFound, Refusal
-
-_PARTS = {"rules": "rule", "limits": "limit"}
-
-
-@dataclass
-class Opened:
-    """The form of one rule or limit. `index` None is a new one; `was` is the id it had when the form was opened."""
-
-    part: str
-    index: int | None
-    was: str
-    fields: Fields
-    wrong: dict[str, str] = field(default_factory=dict)
-
-    effects = (("allow", "allow it"), ("ask", "hold it for people"), ("deny", "refuse it"))
-    pers = (("customer", "calls for one customer"), ("agent", "calls of one agent"), ("tool", "all calls of the tool"))
-    windows = (("call", "one call"), ("24h", "24 hours"), ("30d", "30 days"))
-    overs = (("deny", "refuse it"), ("ask", "hold it for people"))
-
-    @property
-    def word(self) -> str:
-        return _PARTS[self.part]
-
-    @property
-    def tiers(self) -> list[dict[str, Any]]:
-        """The rows of tiers, one empty row more."""
-        rows = []
-        for at in range(tier_count(self.fields) + 1):
-            names = ("up_to", "approvers", "expires_in_s")
-            row: dict[str, Any] = {"at": at}
-            for name in names:
-                key = f"tier-{at}-{name}"
-                row[name] = {"name": key, "value": self.fields.get(key, ""), "wrong": self.wrong.get(key, "")}
-            rows.append(row)
-        return rows
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -131,11 +96,11 @@ def _do(request: PersonRequest, row: DraftRow, source: str) -> HttpResponse:
 
 def _open(source: str, rest: str) -> Opened:
     part, _, number = rest.partition(":")
-    if part not in _PARTS:
+    if part not in WORDS:
         raise Invalid("There is no form for this part. Change it in the text.", code="VERB_UNKNOWN")
     if not number:
-        fields = {"effect": "ask", "window": "24h", "per": "tool", "over": "deny"}
-        return Opened(part, None, "", fields)
+        begun = {"effect": "ask", "window": "24h", "per": "tool", "over": "deny"}
+        return Opened(part, None, "", fields_of(part, {}) | begun)
     item = _item(source, part, number_of(number))
     return Opened(part, number_of(number), str(item.get("id", "")), fields_of(part, item))
 
@@ -160,9 +125,9 @@ def policy_document(source: str) -> dict[str, Any]:
 
 
 def _edit(request: PersonRequest, row: DraftRow, source: str, verb: str, at: dict[str, Any]) -> HttpResponse:
-    """One rule or limit, from the form into the text, and saved."""
+    """One rule, freeze or limit, from the form into the text, and saved."""
     part: Any = request.POST.get("part", "")
-    if part not in _PARTS:
+    if part not in WORDS:
         raise Invalid("There is no form for this part. Change it in the text.", code="VERB_UNKNOWN")
     index = number_of(request.POST["index"]) if request.POST.get("index", "") else None
     was = request.POST.get("was", "")

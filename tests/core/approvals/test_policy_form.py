@@ -31,13 +31,25 @@ OVERRIDABLE: dict[str, Any] = {
 MOST_CALLS: dict[str, Any] = {
     "id": "many", "tool": "refund_order", "window": "30d", "calls": 1_000_000_000, "over": "deny",
 }  # fmt: skip
+TERMED: dict[str, Any] = {
+    "id": "refund", "tool": "refund_order", "effect": "ask", "approvers": [{"group": "finance", "count": 1}],
+    "rejections": 2, "authentication": "signed", "reasons": ["The order does not fit.", "No, thanks"],
+    "question_clock": "stops", "remind_at_percent": 50, "escalate_to": ["leads", "r-and-d"], "editable": False,
+}  # fmt: skip
+SAID_ANYWAY = ASK | {"authentication": "session", "question_clock": "runs", "editable": True, "reasons": []}
+ADVISORY: dict[str, Any] = {"id": "large", "tool": "*", "effect": "deny", "level": "advisory", "expires_in_s": 60}
+ABSOLUTE: dict[str, Any] = {"id": "no", "tool": "*", "effect": "deny", "level": "absolute", "rejections": 1}
+FREEZE: dict[str, Any] = {
+    "id": "xmas", "from": "2026-12-24T18:00:00+11:00", "to": "2026-12-27 08:00:00Z", "tools": ["*", "get_order"],
+}  # fmt: skip
 SPACED = ASK | {"when": "args.amount > 1\n", "message": " Ask. "}
 
 
 @pytest.mark.parametrize(
     ("part", "item"),
     [("rules", ASK), ("rules", TIERED), ("limits", LIMIT), ("rules", OVERRIDABLE), ("limits", MOST_CALLS),
-     ("rules", SPACED)],
+     ("rules", SPACED), ("rules", TERMED), ("rules", SAID_ANYWAY), ("rules", ADVISORY), ("rules", ABSOLUTE),
+     ("freeze", FREEZE)],
 )  # fmt: skip
 def test_what_is_shown_and_sent_back_changes_nothing(part, item):
     said, wrong = item_of(part, fields_of(part, item), item)
@@ -83,6 +95,84 @@ def test_a_rule_that_denies_asks_nobody():
     assert changes_of(said, overridable) == {}
 
 
+def test_terms_are_written_and_what_holds_anyway_is_taken_out():
+    fields = fields_of("rules", ASK)
+    assert (fields["authentication"], fields["editable"], fields["level"]) == ("session", "yes", "absolute")
+    fields |= {"authentication": "fresh", "reasons": "Too late.\n\n Wrong order. \nToo late.", "editable": "no",
+               "question_clock": "stops", "remind_at_percent": "60 %", "escalate_to": "leads r-and-d"}  # fmt: skip
+    said, wrong = item_of("rules", fields, ASK)
+    assert wrong == {}
+    assert changes_of(said, ASK) == {
+        "authentication": "fresh", "reasons": ["Too late.", "Wrong order."], "editable": False,
+        "question_clock": "stops", "remind_at_percent": 60, "escalate_to": ["leads", "r-and-d"],
+    }  # fmt: skip
+    back = fields_of("rules", TERMED) | {"authentication": "session", "editable": "yes", "question_clock": "runs"}
+    said, wrong = item_of("rules", back | {"reasons": " ", "rejections": ""}, TERMED)
+    assert changes_of(said, TERMED) == dict.fromkeys(
+        ("authentication", "editable", "question_clock", "reasons", "rejections")
+    )
+
+
+def test_a_tier_has_terms_of_its_own_or_those_of_its_rule():
+    fields = fields_of("rules", TIERED)
+    assert (fields["tier-0-reasons"], fields["tier-1-authentication"], fields["tier-1-editable"]) == ("No.", "", "")
+    said, wrong = item_of(
+        "rules", fields | {"tier-1-authentication": "session", "tier-1-editable": "no", "tier-0-reasons": ""}, TIERED
+    )
+    assert wrong == {}
+    first = {name: value for name, value in TIERED["tiers"][0].items() if name != "reasons"}
+    assert said["tiers"] == [first, TIERED["tiers"][1] | {"authentication": "session", "editable": False}]
+
+
+def test_a_new_row_of_terms_alone_wants_to_know_who_approves():
+    _, wrong = item_of("rules", fields_of("rules", TIERED) | {"tier-2-rejections": "2"}, TIERED)
+    assert set(wrong) == {"tier-2-approvers"}
+
+
+def test_a_level_is_written_where_it_denies_and_nowhere_else():
+    said, _ = item_of("rules", fields_of("rules", ASK) | {"effect": "deny", "level": "overridable"}, ASK)
+    assert changes_of(said, ASK) == {"effect": "deny", "level": "overridable"}
+    said, _ = item_of("rules", fields_of("rules", ASK) | {"effect": "deny", "level": "advisory"}, ASK)
+    assert changes_of(said, ASK) == {
+        "effect": "deny", "level": "advisory", "approvers": None, "expires_in_s": None, "rejections": None,
+    }  # fmt: skip
+    said, _ = item_of("rules", fields_of("rules", OVERRIDABLE) | {"level": "absolute"}, OVERRIDABLE)
+    assert changes_of(said, OVERRIDABLE) == {"level": None, "approvers": None, "expires_in_s": None}
+    said, _ = item_of("rules", fields_of("rules", ADVISORY) | {"effect": "allow"}, ADVISORY)
+    assert changes_of(said, ADVISORY) == {"effect": "allow", "level": None}
+
+
+def test_a_freeze_is_typed_with_its_times_and_tools():
+    typed = {"id": "eofy", "from": "2027-06-30 18:00 +10:00", "to": "2027-07-01T08:00:00Z", "tools": "refund_order,*"}
+    said, wrong = item_of("freeze", typed, {})
+    assert wrong == {}
+    assert {name: value for name, value in said.items() if value is not None} == {
+        "id": "eofy", "from": "2027-06-30T18:00:00+10:00", "to": "2027-07-01T08:00:00+00:00",
+        "tools": ["refund_order", "*"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "sentence"),
+    [
+        ("from", "2026-12-24 18:00", "with its zone"),
+        ("from", "Christmas", "with its zone"),
+        ("from", "", "needed"),
+        ("to", "2026-12-24T18:00:00+11:00", "before it begins"),
+        ("tools", " ", "needed"),
+    ],
+)
+def test_what_is_wrong_with_a_freeze_is_said_at_its_field(field, text, sentence):
+    _, wrong = item_of("freeze", fields_of("freeze", FREEZE) | {field: text}, FREEZE)
+    assert set(wrong) == {field}
+    assert sentence in wrong[field]
+
+
+def test_a_field_that_was_not_sent_changes_nothing():
+    said, wrong = item_of("rules", {"message": "Ask."}, TIERED | {"level": "absolute"})
+    assert (wrong, changes_of(said, TIERED)) == ({}, {"message": "Ask."})
+
+
 @pytest.mark.parametrize(
     ("field", "text", "sentence"),
     [
@@ -97,6 +187,10 @@ def test_a_rule_that_denies_asks_nobody():
         ("tier-0-up_to", "AUD 99999999999999999", "no amount"),
         ("tier-0-up_to", "XQQ 1", "no currency XQQ"),
         ("tier-0-approvers", "", "who approves"),
+        ("rejections", "two", "whole number"),
+        ("remind_at_percent", "half", "whole number"),
+        ("editable", "maybe", "yes or no"),
+        ("tier-1-editable", "maybe", "yes or no"),
     ],
 )
 def test_what_cannot_be_understood_is_said_at_its_field(field, text, sentence):

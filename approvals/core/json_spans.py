@@ -3,9 +3,14 @@
 Reads what the JSON door has let through. YAML's parser is not asked: it stumbles over tabs and over pairs of escapes.
 """
 
+import json
 import re
+from bisect import bisect_left
+from collections.abc import Iterator
 
+from approvals.core.yaml_door import Lines
 from approvals.core.yaml_spans import Span
+from audit.core.pointers import pointer
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -15,6 +20,28 @@ _WORD = re.compile(r"[^\s,:\[\]{}\"]+")
 def json_spans_of(text: str) -> Span:
     """The tree of spans of a text that the JSON door accepts. Raises LookupError for another one."""
     return _value(text, _past_space(text, 0))
+
+
+def json_lines(text: str) -> Lines:
+    """Where each place of a text stands that the JSON door accepts; nothing for another one."""
+    lines = Lines(text)
+    try:
+        root = json_spans_of(text)
+    except LookupError:
+        return lines
+    ends = [found.start() for found in re.finditer("\n", text)]
+    for path, span in _places(root, []):
+        line = bisect_left(ends, span.start)
+        place = pointer(path)
+        lines[place], lines.starts[place] = line + 1, span.start
+        lines.columns[place] = span.start - (ends[line - 1] if line else -1)
+    return lines
+
+
+def _places(span: Span, path: list[str | int]) -> Iterator[tuple[list[str | int], Span]]:
+    yield path, span
+    for at, item in enumerate(span.items):
+        yield from _places(item, [*path, span.names[at] if span.kind == "map" else at])
 
 
 def _value(text: str, at: int) -> Span:
@@ -32,7 +59,7 @@ def _container(text: str, start: int) -> Span:
         if span.kind == "map":
             key = Span("scalar", at, _scalar_end(text, at), flow=True)
             span.keys.append(key)
-            span.names.append(text[key.start + 1 : key.end - 1])
+            span.names.append(str(json.loads(text[key.start : key.end])))
             at = _past_space(text, _past(text, _past_space(text, key.end), ":"))
         span.items.append(_value(text, at))
         at = _past_space(text, span.items[-1].end)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from approvals.core.cel import Program, compile_bool
 from approvals.core.contract_types import Finding
+from approvals.core.json_spans import json_lines
 from approvals.core.policy_cases import Case, cases_of
 from approvals.core.policy_findings import MAX_FINDINGS, policy_findings, source_findings
 from approvals.core.policy_names import POLICY_NAMES
@@ -97,14 +98,8 @@ def parse_policy(source: str | bytes, fmt: Format, *, number: int = 0) -> Policy
 
 
 def places(source: str, fmt: Format) -> Lines:
-    """Where each place of a text stands that `parse_policy` took. Most JSON is YAML too, whose reader knows the lines;
-    where it is not, nothing is known."""
-    try:
-        return open_yaml(source)[1]
-    except YamlError:
-        if fmt == "yaml":
-            raise
-        return Lines()
+    """Where each place of a text stands that `parse_policy` took."""
+    return open_yaml(source)[1] if fmt == "yaml" else json_lines(source)
 
 
 def load_policy(document: Any, *, number: int) -> Policy:

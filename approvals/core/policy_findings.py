@@ -9,6 +9,7 @@ import jsonschema_rs
 
 from approvals.core.cel import CelError, compile_bool
 from approvals.core.contract_types import Finding
+from approvals.core.inside import place_inside
 from approvals.core.money import exponent
 from approvals.core.policy_cases import case_findings
 from approvals.core.policy_names import POLICY_NAMES
@@ -156,8 +157,25 @@ def _rule_findings(rule: dict[str, Any], place: str, lines: Lines) -> Iterator[F
             compile_bool(rule["when"], POLICY_NAMES)
         except CelError as error:
             where = f", at character {error.column}" if error.column and error.line == 1 else ""
+            if error.column and error.line > 1:
+                where = f", at character {error.column} of its line {error.line}"
             message = f"The condition of {rule['id']} cannot be used: {error.problem}{where}."
-            yield _finding(f"{place}/when", "EXPRESSION", message, lines)
+            found = _finding(f"{place}/when", "EXPRESSION", message, lines)
+            yield _inside(found, lines, rule["when"], error)
+
+
+def _inside(finding: Finding, lines: Lines, when: str, error: CelError) -> Finding:
+    """The finding at the character of the source that the error is about; where that is not exactly known, or the
+    error is about all of the condition, at the condition's start."""
+    start = lines.starts.get(finding.path)
+    if start is None or not error.column:
+        return finding
+    before = sum(len(line) + 1 for line in when.split("\n")[: error.line - 1])
+    at = place_inside(lines.text, start, when, before + error.column - 1)
+    if at is None:
+        return finding
+    line = finding.line + lines.text.count("\n", start, at)
+    return replace(finding, line=line, column=at - lines.text.rfind("\n", 0, at))
 
 
 def _terms_findings(rule: dict[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -30,16 +30,20 @@ class YamlError(ValueError):
 
 
 class Lines(dict[str, int]):
-    """The line of each place by JSON pointer, and in `columns` the column where its value begins, both from 1."""
+    """The line of each place by JSON pointer, and in `columns` the column where its value begins, both from 1.
 
-    def __init__(self) -> None:
+    `text` is the source, `starts` where in it each value begins, in characters from 0."""
+
+    def __init__(self, text: str = "") -> None:
         super().__init__()
         self.columns: dict[str, int] = {}
+        self.starts: dict[str, int] = {}
+        self.text = text
 
 
 def open_yaml(text: str) -> tuple[Json, Lines]:
     """The value of one YAML document and where each place in it stands. Raises `YamlError`."""
-    builder = _Builder()
+    builder = _Builder(text)
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             builder.take(event)
@@ -62,9 +66,10 @@ def open_yaml(text: str) -> tuple[Json, Lines]:
 
 
 class _Builder:
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         self.value: Json = None
-        self.lines = Lines()
+        self.lines = Lines(text)
+        self.index = 0
         self.stack: list[list[Json] | dict[str, Json]] = []
         self.path: list[str | int] = []
         self.key: list[str | None] = []  # for each open mapping the name that waits for its value
@@ -73,6 +78,7 @@ class _Builder:
     def take(self, event: yaml.Event) -> None:
         mark = event.start_mark
         at = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        self.index = mark.index if mark else 0
         if isinstance(event, yaml.DocumentStartEvent):
             self.documents += 1
             if self.documents > 1:
@@ -147,6 +153,7 @@ class _Builder:
         if len(self.lines) > MEMBERS:
             raise YamlError(f"The text holds more than {MEMBERS:,} values. Split it or shorten it.", *at)
         self.lines[place], self.lines.columns[place] = at
+        self.lines.starts[place] = self.index
 
     def _name(self, holder: dict[str, Json], value: Json, at: tuple[int, int]) -> None:
         if not isinstance(value, str):

@@ -1,4 +1,4 @@
-// The text of a draft: line numbers beside it, a finding's line at a click, and a word before unsaved text is left.
+// The text of a draft: line numbers beside it, a finding's place at a click, and a word before unsaved text is left.
 (() => {
   const source = document.getElementById("source");
   if (!source) return;
@@ -25,7 +25,9 @@
     const line = Math.min(Number(place.dataset.line), lines.length);
     const start = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0);
     source.focus();
-    source.setSelectionRange(start, start + lines[line - 1].length);
+    // Columns count characters, selections their halves too.
+    const before = Array.from(lines[line - 1]).slice(0, Number(place.dataset.column) - 1).join("").length;
+    source.setSelectionRange(start + before, start + lines[line - 1].length);
     source.scrollTop = Math.max(0, (line - 4) * (source.scrollHeight / lines.length));
   });
 

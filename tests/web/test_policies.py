@@ -96,7 +96,7 @@ def test_findings_stand_with_their_lines_and_the_text_stays_as_typed(acme, admin
     answer = send(admin, row, "check", source=wrong)
     assert answer.status_code == 200
     assert "In the way:" in plain(answer)
-    assert "line 3" in plain(answer)
+    assert "line 3, column 48" in plain(answer)
     assert typed(answer) == wrong
     assert "Not saved yet." in plain(answer)
     assert draft_of(acme.tenant.id, row.id).source == POLICY
@@ -256,6 +256,50 @@ def test_a_rule_with_tiers_and_a_limit_are_added_in_the_form(acme, admin):
     shown = page(admin, f"/policies/draft/{row.id}/")
     assert "up to A$250.00: 1 of finance · above: 1 of leads" in shown
     assert "calls of refund_order over A$500.00 for one customer in 24 hours" in shown
+
+
+def test_terms_levels_and_freezes_are_written_by_the_form_and_nothing_else_is_touched(acme, admin):
+    source = POLICY.replace("effect: deny\n", "effect: deny   # by hand\n") + "freeze:\n  # Ask Ines.\n" + (
+        '  - {id: xmas, from: "2036-12-24T18:00:00+11:00", to: "2036-12-27T08:00:00+11:00", tools: ["*"]}\n'
+    )  # fmt: skip
+    row = draft(acme, source)
+    body = send(admin, row, "open:rules:1").content.decode()
+    assert re.search(r'name="f-authentication">.*?value="session" selected', body, re.DOTALL)
+    form = {
+        "part": "rules", "index": "1", "was": "too-large", "f-effect": "deny", "f-level": "overridable",
+        "f-approvers": "1 of leads", "f-authentication": "fresh", "f-reasons": "Pay it by hand.\r\nAsk first.",
+        "f-editable": "no", "f-rejections": "", "f-remind_at_percent": "", "f-escalate_to": "",
+    }  # fmt: skip
+    assert send(admin, row, "apply", **form).status_code == 302
+    row = draft_of(acme.tenant.id, row.id)
+    expected = source.replace("deny   # by hand\n", "deny   # by hand\n    level: overridable\n").replace(
+        'by hand."\n', 'by hand."\n    approvers: [{group: leads, count: 1}]\n    authentication: fresh\n'
+        '    reasons: [Pay it by hand., Ask first.]\n    editable: false\n'
+    )  # fmt: skip
+    assert row.source == expected
+    assert 'value="2036-12-27T08:00:00+11:00"' in send(admin, row, "open:freeze:0").content.decode()
+    form = {"part": "freeze", "index": "0", "was": "xmas", "f-to": "2036-12-28 08:00 +11:00", "f-tools": "refund_order"}
+    assert send(admin, row, "apply", **form).status_code == 302
+    expected = expected.replace('to: "2036-12-27', 'to: "2036-12-28').replace('["*"]', "[refund_order]")
+    assert draft_of(acme.tenant.id, row.id).source == expected
+    shown = page(admin, f"/policies/draft/{row.id}/")
+    assert "deny, unless 1 of leads override it" in shown
+    assert "until 2036-12-28 08:00" in shown
+
+
+def test_a_freeze_that_ends_before_it_begins_is_said_at_its_field(acme, admin):
+    row = draft(acme)
+    assert "the first moment after it" in plain(send(admin, row, "new:freeze"))
+    form = {"part": "freeze", "index": "", "was": "", "f-id": "xmas", "f-from": "2036-12-24 18:00 Z",
+            "f-to": "2036-12-24 17:00 Z", "f-tools": "*"}  # fmt: skip
+    answer = send(admin, row, "apply", **form)
+    assert answer.status_code == 422
+    assert "It would end before it begins." in plain(answer)
+    assert send(admin, row, "apply", **form | {"f-to": "2036-12-24 19:00 Z"}).status_code == 302
+    assert draft_of(acme.tenant.id, row.id).source == POLICY + (
+        'freeze:\n  - id: xmas\n    from: "2036-12-24T18:00:00+00:00"\n    to: "2036-12-24T19:00:00+00:00"\n'
+        '    tools: ["*"]\n'
+    )
 
 
 def test_what_the_form_cannot_understand_is_said_at_its_field_and_nothing_is_lost(acme, admin):

@@ -58,15 +58,15 @@ BAD = {
     "a control character": (f"{HEAD}{RULE}# \x07\n", [("", "YAML", 4, 3)]),
     "an expression of exploding cost": (
         f'{HEAD}  - {{id: a, tool: bb, effect: deny, when: "args.l.all(a, args.l.all(b, args.l.all(c, a == b)))"}}\n',
-        [("/rules/0/when", "EXPRESSION", 3, 43)],
+        [("/rules/0/when", "EXPRESSION", 3, 44)],
     ),
     "a doubling expression": (
         f"{HEAD}  - {{id: a, tool: bb, effect: deny, when: \"['a'].map(a, a + a).map(b, b + b) == []\"}}\n",
-        [("/rules/0/when", "EXPRESSION", 3, 43)],
+        [("/rules/0/when", "EXPRESSION", 3, 44)],
     ),
     "a regular expression with large repetition": (
         f"{HEAD}  - {{id: a, tool: bb, effect: deny, when: \"args.n.matches('[ab]*a[ab]{{900}}')\"}}\n",
-        [("/rules/0/when", "EXPRESSION", 3, 43)],
+        [("/rules/0/when", "EXPRESSION", 3, 58)],
     ),
     "an expression of brackets": (
         f'{HEAD}  - {{id: a, tool: bb, effect: deny, when: "{"(" * 990}1 == 1{")" * 990}"}}\n',
@@ -194,7 +194,43 @@ def test_the_character_of_a_condition_that_does_not_compile_is_named():
     assert "at character 15" in caught.value.message
 
 
-def test_places_are_known_for_json_and_not_guessed_where_its_text_is_no_yaml():
+NOPE = "args.b == '雪😀' && nope > 2"
+
+
+@pytest.mark.parametrize(
+    ("fmt", "rule", "word"),
+    [
+        ("yaml", f"{{id: a, tool: bb, effect: deny, when: {NOPE}}}", "nope"),
+        ("yaml", f'{{id: a, tool: bb, effect: deny, when: "{NOPE}"}}', "nope"),
+        ("yaml", "{id: a, tool: bb, effect: deny, when: 'args.b == ''it'' && nope'}", "nope"),
+        ("yaml", '{id: a, tool: bb, effect: deny, when: "args.b == \\"\\u96ea\\" && nope"}', "nope"),
+        ("yaml", "id: a\n    tool: bb\n    effect: deny\n    when: |\n      args.b == '雪' &&\n\n        nope > 2\n", "nope"),
+        ("yaml", "id: a\n    tool: bb\n    effect: deny\n    when: >-\n      '雪' == 'é' &&\n      nope > 2\n", "nope"),
+        ("yaml", "id: a\n    tool: bb\n    effect: deny\n    when: |\n      args.a ==\n      'b' @\n", "@"),
+        ("json", '{"id": "a", "tool": "bb",\n\t"effect": "deny", "when": "args.b == \\"雪\\" && nope"}', "nope"),
+        (
+            "json",
+            '{"id": "a", "tool": "bb", "effect": "deny", "when": "args.b == \'\\ud83d\\ude00\' &&\\n nope"}',
+            "nope",
+        ),
+    ],
+)
+def test_what_is_wrong_inside_a_condition_is_found_to_the_column_of_the_document(fmt, rule, word):
+    source = f"{HEAD}  - {rule}\n" if fmt == "yaml" else f'{{"version": 1, "rules": [\n{rule}]}}'
+    ((path, code, line, column),) = refused(source, fmt)
+    assert (path, code) == ("/rules/0/when", "EXPRESSION")
+    assert source.split("\n")[line - 1][column - 1 :].startswith(word)
+
+
+def test_what_is_wrong_with_a_whole_condition_is_found_at_its_start():
+    ((_, _, line, column),) = refused(f"{HEAD}  - {{id: a, tool: bb, effect: deny, when: args.gift}}\n", "yaml")
+    assert HEAD.count("\n") + 1 == line
+    assert column == len("  - {id: a, tool: bb, effect: deny, when: ") + 1
+
+
+def test_places_are_known_for_json_whatever_it_is_laid_out_with():
     assert places('{"version": 1,\n "rules": [{"id": "a"}]}', "json").columns["/rules/0/id"] == 19
-    assert places("[1,\n\t2]", "json") in ({}, {"": 1, "/0": 1, "/1": 2})
+    assert places("[1,\n\t2]", "json") == {"": 1, "/0": 1, "/1": 2}
+    pair = places('{"\\ud83d\\ude00": "\\ud83d\\ude00",\n\t"a/b": 1}', "json")
+    assert (pair, pair.columns["/a~1b"]) == ({"": 1, "/😀": 1, "/a~1b": 2}, 9)
     assert places("{", "json") == {}

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
@@ -201,13 +200,3 @@ def free_port(host: str = "127.0.0.1") -> int:
     with socket.socket() as probe:
         probe.bind((host, 0))
         return int(probe.getsockname()[1])
-
-
-def wait_until(ready: Callable[[], bool], *, seconds: float, pause: float = 0.02) -> bool:
-    """Asks `ready` until it says yes or `seconds` are over."""
-    until = time.monotonic() + seconds
-    while not ready():
-        if time.monotonic() > until:
-            return False
-        time.sleep(pause)
-    return True

@@ -14,9 +14,10 @@ import psutil
 import psycopg
 import pytest
 
-from config.stack.process import StackError, wait_until
+from config.stack.process import StackError
 from config.stack.servers import Postgres, start_postgres
 from tests.stack.support import ROOT, alive, clean_environment, mode
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.stack
 

@@ -13,8 +13,9 @@ import pytest
 from config.stack import stripe
 from config.stack.children import Child
 from config.stack.demo_orders import ORDERS, seed_orders
-from config.stack.process import StackError, wait_until
+from config.stack.process import StackError
 from tests.stack.support import clean_environment, mode
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.stack
 KEY = "sk_test_0123456789"

@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from config.stack import stripe
-from config.stack.process import wait_until
 from config.stack.timing_proxy import TimingProxy
 from tests.stack.support import clean_environment
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.stack
 AUTH = ("sk_test_0123456789", "")

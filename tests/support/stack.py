@@ -24,11 +24,12 @@ import httpx
 from config.stack import stripe
 from config.stack.demo_orders import seed_orders
 from config.stack.environment import ROOT, Layout, compose
-from config.stack.process import StackError, free_port, last_lines, spawn, stop, wait_until
+from config.stack.process import StackError, free_port, last_lines, spawn, stop
 from config.stack.secrets import Secrets, ensure_secrets
 from config.stack.servers import Valkey, start_valkey
 from tests.support import databases
 from tests.support.sessions import signed_in
+from tests.support.waiting import wait_until
 
 Process = subprocess.Popen[bytes]
 

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from approvals.api import examples
-from approvals.api.answers import detail_form, summary_form, tool_form
+from approvals.api.answers import detail_form, summary_form
 from approvals.api.shapes import (
     ApprovalRevokeAnswer,
     ApprovalRevokeRequest,
@@ -17,9 +17,8 @@ from approvals.api.shapes import (
     ListQuery,
     ProposalAnswer,
     ProposalPage,
-    ToolsAnswer,
 )
-from approvals.selectors.catalogue import tools_for
+from approvals.api.signed import EXAMPLE, CatalogueAnswer, catalogue_form
 from approvals.selectors.proposals import inbox, proposal_detail
 from approvals.services.decision import decision_record
 from approvals.services.revoking import permit_revoke
@@ -186,11 +185,12 @@ class ToolsView(ApiView):
     @extend_schema(
         operation_id="tools",
         summary="List the tools of this token",
-        description="Only tools whose scopes the token has. Listing grants nothing: every call is checked anew.",
+        description="Only tools whose scopes the token has. Listing grants nothing: every call is checked anew. "
+        "`signature` says who signed the contract, judged now from its bytes.",
         tags=["tools"],
-        responses={200: ToolsAnswer, **errors(*AUTH_ERRORS)},
-        examples=[_shown("Tools", examples.TOOLS)],
+        responses={200: CatalogueAnswer, **errors(*AUTH_ERRORS)},
+        examples=[_shown("Tools", EXAMPLE)],
     )
     def get(self, request: Request) -> Response:
         """The tools."""
-        return Response({"tools": [tool_form(tool) for tool in tools_for(actor_of(request))]})
+        return Response(catalogue_form(actor_of(request)))

@@ -20,7 +20,7 @@ from approvals.core.policy_edit import EditError, item_add, item_change, item_mo
 from approvals.core.policy_form import changes_of, fields_of, item_of
 from approvals.core.policy_words import policy_said
 from approvals.selectors.catalogue import tool_names
-from approvals.selectors.policies import policy_head, policy_version
+from approvals.selectors.policies import PolicyRow, policy_head, policy_version
 from approvals.selectors.policy_drafts import DraftRow, draft_of, require_policy_reader
 from approvals.selectors.policy_look import Look, parse_source, policy_look
 from approvals.services import policy_draft as drafts
@@ -170,6 +170,10 @@ def _context(request: PersonRequest, row: DraftRow, source: str) -> dict[str, An
     head = policy_head(tenant)
     look = policy_look(tenant, source)
     base = policy_version(tenant, row.based_on) if row.based_on else None
+    newer = policy_version(tenant, head.active_number) if row.is_open and head.active_number != row.based_on else None
+    unsaved = source != row.source
+    asked = row.asked_by_id not in ("", request.actor.id) and not unsaved
+    to_ask = head.second_admin and head.active_number > 0 and not asked
     return {
         "place": "policies",
         "draft": row,
@@ -178,15 +182,28 @@ def _context(request: PersonRequest, row: DraftRow, source: str) -> dict[str, An
         "said": policy_said(look.policy) if look.policy else [],
         "passed": len(look.tests) - len(look.failed),
         "source": source,
-        "unsaved": source != row.source,
+        "unsaved": unsaved,
         "same": base is not None and base.source == source,
-        "newer": policy_version(tenant, head.active_number)
-        if row.is_open and head.active_number != row.based_on
-        else None,
+        "newer": newer,
+        "to_ask": to_ask,
+        "hindered": _hindered(look, newer, to_ask, row.asked_by_id == request.actor.id and not unsaved),
         "editable": row.is_open and is_admin(request.actor),
         "summary": _summary(look),
         "tab": "draft",
     }
+
+
+def _hindered(look: Look, newer: PolicyRow | None, to_ask: bool, mine: bool) -> str:
+    """Why it cannot be published just now, and what to do about it; "" where nothing hinders."""
+    if not look.publishable:
+        return "Mend what is in the way, then press Save or Check."
+    if newer is not None:
+        return f"Say first, at the top of the page, that it is meant on top of version {newer.number}."
+    if to_ask and mine:
+        return "You have asked for it; another admin publishes it."
+    if to_ask:
+        return "Another admin publishes it: press “Ask a second admin”."
+    return ""
 
 
 def _summary(look: Look) -> str:

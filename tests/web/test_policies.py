@@ -164,6 +164,57 @@ def test_the_second_who_publishes_sees_what_came_before_and_says_that_it_is_mean
     assert policy_in_force(acme.tenant.id).source == POLICY + "# mine\n"
 
 
+def publishing(answer):
+    """Whether publishing is open, and what stands beside it."""
+    body = answer.content.decode()
+    found = re.search(r'<button id="publish"[^>]*>', body)
+    words = re.search(r'<span class="note keep" id="summary"[^>]*>(.*?)</span>(?=\s*<)', body, re.DOTALL)
+    assert found, body
+    assert words, body
+    return "disabled" not in found.group(), " ".join(html.unescape(re.sub(r"<[^>]+>", "", words.group(1))).split())
+
+
+def test_publishing_is_closed_with_the_reason_while_something_is_in_the_way_and_opens_as_it_is_mended(acme, admin):
+    row = draft(acme)
+    assert publishing(admin.get(f"/policies/draft/{row.id}/")) == (True, "no tests")
+    answer = send(admin, row, "check", source=POLICY.replace("effect: allow", "effect: alow"))
+    is_open, words = publishing(answer)
+    assert not is_open
+    assert words.endswith("cannot be published as it is · Mend what is in the way, then press Save or Check.")
+    assert 'value="save">Save' in answer.content.decode()
+    # As it is typed the button follows.
+    address = f"/policies/draft/{row.id}/check/"
+    assert not publishing(admin.post(address, {"source": "rules: ["}))[0]
+    typing = admin.post(address, {"source": POLICY})
+    assert publishing(typing)[0]
+    assert re.search(r'<button id="publish"[^>]*hx-swap-oob="true"', typing.content.decode())
+
+
+def test_publishing_is_closed_until_a_draft_is_said_to_be_on_top_of_what_was_published_meanwhile(acme, admin):
+    row = draft(acme, POLICY + "# mine\n")
+    acme.publish(POLICY + "# theirs\n")
+    answer = admin.get(f"/policies/draft/{row.id}/")
+    assert publishing(answer) == (
+        False, "no tests · Say first, at the top of the page, that it is meant on top of version 2.",
+    )  # fmt: skip
+    assert 'value="rebase"' in answer.content.decode()
+    assert send(admin, row, "rebase").status_code == 302
+    assert publishing(admin.get(f"/policies/draft/{row.id}/"))[0]
+
+
+def test_where_a_second_admin_publishes_asking_is_the_strong_button(acme, admin, signed_in):
+    admin.post("/policies/", {"needed": "yes"})
+    row = draft(acme, ALLOWING)
+    answer = admin.get(f"/policies/draft/{row.id}/")
+    assert publishing(answer) == (False, "no tests · Another admin publishes it: press “Ask a second admin”.")
+    assert 'class="primary" name="verb" value="ask"' in answer.content.decode()
+    send(admin, row, "ask", reason="Before Christmas.")
+    assert "You have asked for it" in publishing(admin.get(f"/policies/draft/{row.id}/"))[1]
+    other = signed_in(factories.person(acme.tenant, roles=["admin"], name="Ada Okoye"))
+    assert publishing(other.get(f"/policies/draft/{row.id}/")) == (True, "no tests")
+    assert not publishing(send(other, row, "check", source=ALLOWING + "# more\n"))[0]
+
+
 def test_what_was_typed_last_is_what_is_published(acme, admin):
     row = draft(acme)
     assert send(admin, row, "publish", source=ALLOWING, reason="Now.").status_code == 302

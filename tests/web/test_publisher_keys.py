@@ -89,7 +89,8 @@ def test_a_signature_that_does_not_fit_is_said_and_removed_on_the_candidates_pag
     shown = page(admin, address)
     assert "signature does not fit" in shown
     assert "Remove the signature, or import the contract anew" in shown
-    assert 'type="submit" disabled>Admit' in shown
+    assert 'aria-describedby="a-why" type="submit" disabled>Admit' in shown
+    assert 'id="a-why">The signature is in the way; what is said above mends it.' in shown
     assert "is not admitted" in page(admin, address, 409, verb="admit", in_force="1", waiting="0")
     assert "This is no signature" in page(admin, address, 422, verb="sign", signature="x")
     assert "The signature is taken away" in page(admin, address, verb="unsign", reason="Wrong file.")

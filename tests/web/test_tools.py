@@ -1,10 +1,12 @@
 """The pages of tools: contracts in words, candidates, admission, going back, who is shown what."""
 
 import json
+from uuid import uuid4
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from approvals.models import ToolCandidate
 from approvals.selectors.catalogue import active_contract, tools_for
 from approvals.services.candidate import candidate_store
 from approvals.services.contract import contract_admit
@@ -165,6 +167,20 @@ def test_the_second_of_two_admins_reads_who_was_quicker(world, admin):
     assert "version 2 is in force" in shown
     assert "Nothing was changed" in shown
     assert "in place of version 2" in shown
+
+
+def test_a_candidate_that_is_no_contract_any_more_says_why_it_is_not_admitted_and_what_goes_on(world, admin):
+    """Its form was good when it was stored; a later version of the program reads contracts more strictly."""
+    candidate = stored(world)
+    assert 'type="submit">Admit' in page(admin, address(candidate))
+    row = ToolCandidate.objects.get(pk=candidate.id)
+    row.pk, row.digest, row.document = uuid4(), "0" * 64, row.document | {"retry": {"class": "often"}}
+    row.save(force_insert=True)
+    shown = page(admin, f"/tools/refund_order/candidates/{row.pk}/")
+    assert 'aria-describedby="a-why" type="submit" disabled>Admit' in shown
+    assert "is in the way." in shown
+    assert f'<a href="/tools/refund_order/edit/?of={row.pk}">Edit the text</a>' in shown
+    assert 'value="drop"' in shown
 
 
 def test_two_versions_are_compared_in_words_and_as_text(world, admin):

@@ -11,7 +11,7 @@ from approvals.core.contract import effective_arguments
 from approvals.core.contract_types import Contract
 from approvals.core.digest import CallFacts, call_bytes, idempotency_key, parse_call_bytes, parse_snapshot
 from approvals.core.digest import digest as digest_of
-from approvals.core.policy import Verdict
+from approvals.core.policy import Verdict, is_frozen
 from approvals.core.present import Row, argument_rows
 from approvals.core.revisions import MISSING, Change, changes_between
 from approvals.core.rounds import both_hold, expiry_after
@@ -161,7 +161,7 @@ def made_by_edit(*, proposal: Proposal, bound: Bound, now: datetime, arguments: 
         **(facts_of(proposal) | {"key": key}),
     )
     if today.effect == "deny":
-        raise Invalid(f"The edited call would be refused: {today.message}", code="EDIT_DENIED", detail=_denied(today))
+        raise _refused(today)
     # Nobody's edit takes people out of it: what was asked for the call as it came is asked for the revision too.
     verdict = both_hold(bound.requirement, today)
     expires_at, stopped = clock_settled(proposal=proposal, now=now)
@@ -187,6 +187,19 @@ def made_by_edit(*, proposal: Proposal, bound: Bound, now: datetime, arguments: 
         differences=_differences(contract, bound, given, effective, changes),
         requester=requester,
     )
+
+
+def _refused(verdict: Verdict) -> Invalid:
+    message = f"The edited call would be refused: {verdict.message}"
+    if is_frozen(verdict):
+        times = verdict.matched[0].text
+        own = "" if times in verdict.message else f" {verdict.message}"
+        message = (
+            f"An edit asks for a new call, and inside a freeze of the policy nothing new is asked for "
+            f"({verdict.rule_id.removeprefix('freeze:')}, {times}). Nothing was changed: this call waits as it is and "
+            f"can be decided, or edited when the freeze is over.{own}"
+        )
+    return Invalid(message, code="EDIT_DENIED", detail=_denied(verdict))
 
 
 def _denied(verdict: Verdict) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pytest
 from approvals.models import Proposal
 from approvals.selectors.frozen import freeze_of
 from approvals.selectors.proposals import proposal_detail
+from approvals.services.edit import proposal_edit_preview
 from approvals.services.exposure import exposure_count
 from approvals.services.permit import Redeemed, Refused
 from approvals.services.proposal import proposal_observe
@@ -16,6 +17,7 @@ from audit.core.refusal import Invalid
 from audit.store import clock
 from tests.core.approvals.documents import refund
 from tests.support.approvals import DENYING, STATE, asking
+from tests.support.handling import edit
 
 RULES = asking(("finance", 1)).removeprefix("version: 1\n")
 
@@ -60,6 +62,41 @@ def test_a_state_that_changes_inside_a_freeze_is_asked_anew_and_closes_nothing(a
     proposal_observe(proposal_id=held.id, state={**STATE, "left": STATE["left"] - 1}, read_at=clock.now())
     row = Proposal.objects.get(pk=held.id)
     assert (row.status, row.round) == ("pending", 2)
+
+
+def test_inside_a_freeze_no_call_that_waits_is_edited_and_after_it_it_is(acme):
+    """An edit makes a new call (S15), and nothing new is asked for inside a freeze; the call itself waits on."""
+    held = acme.hold()
+    now = clock.now()
+    acme.publish(frozen(now - timedelta(hours=1), now + timedelta(hours=1)))
+    smaller = {"order_id": "ord_1029", "amount": 3900}
+    looked = {"actor": acme.mara.actor, "proposal_id": held.id, "digest": held.digest, "round": 1}
+    for ask in (
+        lambda: edit(acme.mara, held.id, smaller),
+        lambda: proposal_edit_preview(**looked, arguments=smaller),
+    ):
+        with pytest.raises(Invalid) as caught:
+            ask()
+        assert (caught.value.code, caught.value.detail["rule"]) == ("EDIT_DENIED", "freeze:audit")
+        assert "inside a freeze of the policy nothing new is asked for (audit, from " in caught.value.message
+        assert "can be decided, or edited when the freeze is over. Closed for the audit." in caught.value.message
+    row = Proposal.objects.get()
+    assert (row.status, row.round, row.digest) == ("pending", 1, held.digest)
+    silent = frozen(now - timedelta(hours=1), now + timedelta(hours=1)).replace(", message: Closed for the audit.", "")
+    acme.publish(silent)
+    with pytest.raises(Invalid) as caught:
+        edit(acme.mara, held.id, smaller)
+    assert caught.value.message.endswith("or edited when the freeze is over.")
+    acme.publish(frozen(now - timedelta(hours=2), now - timedelta(hours=1)))
+    revision = edit(acme.mara, held.id, smaller)
+    assert Proposal.objects.get(pk=revision.proposal_id).status == "pending"
+
+
+def test_a_freeze_of_other_tools_hinders_no_edit(acme):
+    held = acme.hold()
+    now = clock.now()
+    acme.publish(frozen(now - timedelta(hours=1), now + timedelta(hours=1)).replace('["*"]', "[get_order]"))
+    assert edit(acme.mara, held.id, {"order_id": "ord_1029", "amount": 3900}).number == 2
 
 
 def test_a_freeze_holds_back_only_what_is_open_and_of_its_tools(acme):

@@ -11,7 +11,7 @@ from django.dispatch import receiver
 from approvals.signals import policy_published, proposal_changed, replay_waits
 from runs.live import hints
 from runs.services.replay import replay_run
-from runs.signals import run_advanced, work_waits
+from runs.signals import run_advanced, stops_changed, work_waits
 
 
 @receiver(run_advanced)
@@ -38,6 +38,12 @@ def proposal_has_changed(*, tenant_id: UUID, proposal_id: UUID, version: int, ru
     hints.wake(run_id)
     hints.publish("proposal", tenant_id, proposal_id, version)
     hints.publish("inbox", tenant_id, tenant_id, version)
+
+
+@receiver(stops_changed)
+def stops_have_changed(*, tenant_id: UUID | None, **_: Any) -> None:
+    """Something was stopped or let go: pages ask what of it concerns them."""
+    hints.publish("stops", tenant_id or "", tenant_id or "", 0)
 
 
 @receiver(policy_published)

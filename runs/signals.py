@@ -10,5 +10,8 @@ run_advanced = Signal()
 """run_id, tenant_id (UUID), seq (the run's new last one), calls: list of (call row id, version), work: bool (a worker
 has something to do now)."""
 
+stops_changed = Signal()
+"""tenant_id (None: the whole installation): something was stopped or let go."""
+
 work_waits = Signal()
 """run_id: rows of this run are ready and workers have to be told (again). Receivers answer whether they were."""

@@ -24,7 +24,7 @@ from channels.layers import get_channel_layer
 
 log = logging.getLogger(__name__)
 
-type Kind = Literal["run", "proposal", "call", "inbox"]
+type Kind = Literal["run", "proposal", "call", "inbox", "stops"]
 type _Item = tuple[Literal["task"], tuple[str, str]] | tuple[Literal["live"], tuple[str, str, str], int]
 
 HUB_GROUP = "hub"

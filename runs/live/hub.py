@@ -30,6 +30,9 @@ type Key = tuple[str, str]
 """A hint's kind and row id as text: ("call", "<uuid>"), ("run", "<uuid>"), ("proposal", "<uuid>").
 With a star, any row of that kind in a tenant: ("proposal*", "<tenant id>"); lists wait for that."""
 
+ASKED_ANYWAY = "stops"
+"""The kind of hint whose pages ask every few seconds by themselves: one that was missed is not made up for."""
+
 REREAD_SECONDS = 3.0
 SHORTEST_REST, LONGEST_REST = 0.01, 0.05
 """Seconds between two reads of a waiter for which hints keep coming (coalescing, architecture.md *Connections*)."""
@@ -178,7 +181,8 @@ class Hub:
             await layer.group_add(HUB_GROUP, channel)
         # Whatever was said before the subscription stood has been missed: read once more.
         for key in list(self._waiters):
-            self.wake(key)
+            if key[0] != ASKED_ANYWAY:
+                self.wake(key)
         while True:
             message: dict[str, Any] = await layer.receive(channel)
             kind = str(message.get("kind"))

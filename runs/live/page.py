@@ -110,11 +110,15 @@ class LivePage(AsyncWebsocketConsumer):
         spoke_at = loop.time()
         try:
             with (
-                hub.listening([*self.keys(), rights_key(self.session_key)]) as waiter,
+                hub.listening([*self.keys(), rights_key(self.session_key), *self._stops()]) as waiter,
+                hub.listening(self._stops()) as stopped,
                 look.following(self.keys(), self.sitting),
             ):
                 while True:
                     waiter.clear()
+                    if stopped.is_set():
+                        stopped.clear()
+                        await self.send(text_data=await self._beat(look, " data-stops"))
                     began = loop.time()
                     found = await self._look(has)
                     if isinstance(found, Close):
@@ -186,12 +190,17 @@ class LivePage(AsyncWebsocketConsumer):
     def _own_stamp(self) -> str | None:
         return stamps_of([self.sitting]).get(self.sitting)
 
-    async def _beat(self, look: Pulse) -> str:
+    def _stops(self) -> list[hub.Key]:
+        """The hints that something was stopped or let go: here, or in the whole installation. The page is told only
+        that, and asks for its banner."""
+        return [(hub.ASKED_ANYWAY, self.tenant_id), (hub.ASKED_ANYWAY, "")]
+
+    async def _beat(self, look: Pulse, more: str = "") -> str:
         await self.attend()
         at = look.clock()
         if at is None:
             at = await hub.read(now)
-        return f'<template data-beat data-now="{at.isoformat()}"></template>'
+        return f'<template data-beat{more} data-now="{at.isoformat()}"></template>'
 
     async def attend(self) -> None:
         """Called about every twenty seconds without news; for what a page wants while it is open."""

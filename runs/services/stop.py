@@ -22,7 +22,7 @@ from audit.services.record import audit_record, audit_record_or_owe, audit_refus
 from audit.store import clock
 from runs.models import Stop
 from runs.selectors.stops import StopRow, stop_row
-from runs.signals import work_waits
+from runs.signals import stops_changed, work_waits
 from runs.store import stops
 
 log = logging.getLogger(__name__)
@@ -92,6 +92,7 @@ def stop_set(*, actor: Actor, kind: str, subject: str = "", reason: str) -> Stop
             )
             # Once is enough to learn that the log is locked: a stop does not wait as often as there are organisations.
             wait_ms = AUDIT_WAIT_MS if written else LOCKED_WAIT_MS
+        transaction.on_commit(partial(stops_changed.send_robust, sender=Stop, tenant_id=tenant_id), robust=True)
     if not settled:
         log.error("A start was frozen while stop %s was set; the server ends it within seconds.", row.id)
     return StopSet(stop=stop_row(row), settled=settled)
@@ -156,7 +157,8 @@ def _wait_for_locks(ms: int) -> None:
 
 
 def _tell(lifted: Stop) -> None:
-    """Hints for the runs that waited; only hints."""
+    """Hints for pages, and for the runs that waited; only hints."""
+    stops_changed.send_robust(sender=Stop, tenant_id=lifted.tenant_id)
     for run_id in stops.runs_held_by(lifted.id, limit=RUNS_TOLD):
         work_waits.send_robust(sender=Stop, run_id=run_id)
 

@@ -54,6 +54,11 @@
 
   htmx.config.wsReconnectDelay = (tries) => 200 + Math.random() * Math.min(8000, 400 * 2 ** tries);
 
+  // Something was stopped or let go; a little apart, so that many pages do not ask in one instant.
+  function askForStops() {
+    if (document.getElementById("stopped")) htmx.trigger("#stopped", "look");
+  }
+
   // The banner of what is stopped asks for itself: an error page has no place in it, and what it says stays.
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (event.target.id === "stopped" && event.detail.xhr.status !== 200) event.detail.shouldSwap = false;
@@ -100,6 +105,7 @@
     if (entry) entry.heard = Date.now();
     const told = /data-now="([^"]+)"/.exec(event.detail.message.slice(0, 400));
     if (told) sync(told[1]);
+    if (event.detail.message.startsWith("<template data-beat data-stops")) setTimeout(askForStops, Math.random() * 300);
     if (event.detail.message.startsWith("<template data-beat")) event.preventDefault();
   });
 

@@ -10,6 +10,16 @@ def test_a_tool_is_stopped_a_proposal_says_so_and_goes_on_when_it_is_lifted(acti
     watcher = open_page(width=width)
     acting.sign_in(watcher, "reviewer", f"/proposals/{asked.proposal_id}/")
     expect(watcher.locator("#stopped")).to_be_hidden()
+    expect(watcher.locator("[data-pulse] [data-word]").first).to_have_text("Live", timeout=30_000)
+    # It does not ask by itself here, so what it says has come with the socket.
+    watcher.evaluate(
+        """() => {
+          const quiet = document.getElementById("stopped").cloneNode(true);
+          quiet.setAttribute("hx-trigger", "look");
+          document.getElementById("stopped").replaceWith(quiet);
+          htmx.process(quiet);
+        }"""
+    )
 
     page = open_page(width=width)
     acting.sign_in(page, "operator", "/guards/")

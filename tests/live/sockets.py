@@ -42,6 +42,10 @@ class Socket:
             if not message["text"].startswith("<template data-beat"):
                 return message["text"]
 
+    async def said(self, word: str, seconds: float = 8.0) -> bool:
+        """Whether the next message has that word."""
+        return word in (await self.inner.receive_output(seconds))["text"]
+
     async def closed(self, seconds: float = 8.0) -> int:
         """The code that the server closes with; what it says before is let pass."""
         while True:

@@ -9,6 +9,8 @@ import pytest
 
 from access.services import people
 from approvals.services.settling import permit_settle
+from audit.core.actor import SYSTEM
+from runs.services.stop import stop_lift, stop_set
 from tests.live.sockets import apart, live, opened, signed_in
 from tests.support import factories
 from tests.support.approvals import world
@@ -88,6 +90,23 @@ async def test_the_moment_the_time_is_up_is_pushed_although_no_row_changed(acme,
         html = await socket.news()
         assert "Expired" in html
         assert 'name="verdict"' not in html
+
+
+@live
+async def test_a_stop_of_the_organisation_is_said_at_once_and_so_is_its_end_and_another_ones_is_not(acme, client, held):
+    reason = {"reason": "Wrong accounts"}
+    other = await apart(lambda: factories.tenant().admin.actor)
+    async with opened(path(held), client) as socket:
+        await socket.hello(seen=await shown(client, held))
+        assert await socket.silent()
+        await apart(lambda: stop_set(actor=other, kind="tenant", **reason))
+        assert await socket.silent()
+        stopped = await apart(lambda: stop_set(actor=acme.tenant.admin.actor, kind="tenant", **reason))
+        assert await socket.said("data-stops")
+        await apart(lambda: stop_lift(actor=acme.tenant.admin.actor, stop_id=stopped.stop.id, **reason))
+        assert await socket.said("data-stops")
+        await apart(lambda: stop_set(actor=SYSTEM("command line", ""), kind="installation", **reason))
+        assert await socket.said("data-stops")
 
 
 @live

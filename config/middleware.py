@@ -4,7 +4,7 @@ Both run in sync and in async stacks: a sync-only middleware would hold a thread
 """
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC
 from inspect import iscoroutinefunction, markcoroutinefunction
 from typing import cast
@@ -19,6 +19,7 @@ from access.core.address import address_of
 from access.services.sessions import session_seen
 from access.web.requests import PageRequest
 from access.web.sessions import person_of
+from access.web.step_demand import answer_owing
 from audit.core.refusal import Refusal
 from config.errors import refusal_response
 
@@ -63,6 +64,18 @@ class ActorMiddleware:
             return _private(await cast(Awaitable[HttpResponseBase], self.get_response(request)))
         finally:
             timezone.deactivate()
+
+    def process_view(
+        self, request: HttpRequest, view: object, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> HttpResponse | None:
+        """Whoever owes their organisation a second step is led to where one is set up, whatever they asked for."""
+        page = cast(PageRequest, request)
+        if page.actor is None or not page.actor.owes_step:
+            return None
+        try:
+            return answer_owing(page, page.resolver_match.view_name if page.resolver_match else "")
+        except Refusal as refusal:
+            return refusal_response(request, refusal)
 
     def _find(self, request: PageRequest) -> None:
         _nobody(request)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -83,17 +84,20 @@ def actor_for_session(user_id: str | UUID, tenant_id: str | UUID | None, session
     found = _member(user_id, tenant_id, active=True)
     if found is None:
         return None
+    # Whoever owes a second step can do nothing but set one up, by whatever door they come.
     return Actor(
         kind="person",
         id=found.user_id,
         name=found.name,
         tenant_id=found.tenant_id,
-        roles=found.roles,
-        groups=found.groups,
+        roles=frozenset() if found.owes_step else found.roles,
+        groups=frozenset() if found.owes_step else found.groups,
         scopes=frozenset(),
         session_id=session_name(session_id),
         via="session",
-        stands_in=found.stands_in,
+        stands_in=() if found.owes_step else found.stands_in,
+        step_due=found.step_due,
+        owes_step=found.owes_step,
     )
 
 
@@ -230,12 +234,23 @@ LENT = """ARRAY(SELECT d.from_user_id || ' ' || g.slug
           AND d.starts_at <= clearance_now() AND clearance_now() < d.ends_at
         ORDER BY 1)"""
 
+# Since or until when a member `m` owes a second step that the organisation wants: NULL for whoever has one that their
+# sign-in asks for, or of whom none is wanted.
+STEP_DUE = """(SELECT want.begins_at FROM access_secondstepdemand want
+         WHERE want.tenant_id = m.tenant_id
+           AND (want.of = 'everybody' OR want.of = 'admins' AND 'admin' = ANY(m.roles)
+                OR want.of = 'deciders' AND m.roles && ARRAY['admin', 'reviewer']::varchar[])
+           AND NOT EXISTS (SELECT 1 FROM access_secondfactor had
+                            WHERE had.user_id = m.user_id AND had.at_sign_in AND (had.ciphertext IS NOT NULL
+                                  OR EXISTS (SELECT 1 FROM access_passkey held
+                                              WHERE held.user_id = m.user_id AND held.removed_at IS NULL))))"""
+
 # By hand as well: it is asked at each request, and twice at each look of each open page.
 MEMBER = f"""
 SELECT m.user_id, u.name, m.tenant_id, m.is_active AND u.is_active, m.roles,
        ARRAY(SELECT g.slug FROM access_groupmember place JOIN access_group g ON g.id = place.group_id
               WHERE place.membership_id = m.id),
-       {LENT}
+       {LENT}, {STEP_DUE}, clearance_now()
   FROM access_membership m JOIN access_user u ON u.id = m.user_id
  WHERE m.user_id = %(user)s AND m.tenant_id = COALESCE(%(tenant)s, m.tenant_id)
    AND (m.is_active AND u.is_active OR NOT %(active)s)
@@ -261,6 +276,8 @@ class _Member:
     roles: frozenset[str]
     groups: frozenset[str]
     stands_in: tuple[tuple[str, tuple[str, ...]], ...]
+    step_due: datetime | None
+    owes_step: bool
 
 
 def _member(user_id: str | UUID, tenant_id: str | UUID | None, *, active: bool = False) -> _Member | None:
@@ -271,7 +288,7 @@ def _member(user_id: str | UUID, tenant_id: str | UUID | None, *, active: bool =
         row = cursor.fetchone()
     if row is None:
         return None
-    user, name, of, in_force, roles, groups, lent = row
+    user, name, of, in_force, roles, groups, lent, step_due, now = row
     return _Member(
         user_id=str(user),
         name=name,
@@ -280,6 +297,8 @@ def _member(user_id: str | UUID, tenant_id: str | UUID | None, *, active: bool =
         roles=frozenset(roles),
         groups=frozenset(groups),
         stands_in=_places(lent),
+        step_due=step_due,
+        owes_step=step_due is not None and step_due <= now,
     )
 
 

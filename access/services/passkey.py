@@ -11,6 +11,7 @@ from access.core.names import name_of
 from access.models import Passkey, User
 from access.selectors.assertion import fingerprint
 from access.selectors.confirmation import check_fresh
+from access.services.step_demand import step_ask_if_wanted
 from access.store import challenges
 from access.store.proving import end_step_without_means, tell_owner
 from audit.core.actor import Actor
@@ -61,6 +62,7 @@ def passkey_add(*, actor: Actor, response: str, name: str) -> UUID:
             # By the fingerprint a signature is told years later, whoever edits the key's row meanwhile.
             detail={"passkey": row.id, "name": called, "fingerprint": fingerprint(made.public_key)},
         )  # fmt: skip
+        step_ask_if_wanted(actor)
     tell_owner(actor.id, f"A passkey was added to your account: {called}.")
     return row.id
 

@@ -8,6 +8,7 @@ from django.db import transaction
 from access.core.confirm import PENDING_LIVES, typed_code
 from access.models import SecondFactor, User
 from access.selectors.confirmation import check_fresh, means_of
+from access.services.step_demand import check_not_wanted, step_ask_if_wanted
 from access.store import codes
 from access.store.proving import end_step_without_means, tell_owner
 from audit.core.actor import SYSTEM, Actor
@@ -65,6 +66,7 @@ def app_finish(*, actor: Actor, code: str) -> list[str]:
         row.save()
         made = codes.new_recovery_codes(UUID(actor.id))
         audit_record(actor=actor, action="factor.app_added", object_type="account", object_id=actor.id)
+        step_ask_if_wanted(actor)
     tell_owner(actor.id, "An app for codes was added to your account.")
     return made
 
@@ -100,13 +102,16 @@ def recovery_renew(*, actor: Actor) -> list[str]:
 def second_step_set(*, actor: Actor, on: bool) -> None:
     """Whether signing in asks for a code or a passkey beside the password.
 
-    Raises Forbidden (ROLE_MISSING, FRESH_REQUIRED), Conflict (NO_SECOND) where there is nothing to ask for.
+    Raises Forbidden (ROLE_MISSING, FRESH_REQUIRED), Conflict (NO_SECOND) where there is nothing to ask for, and
+    (SECOND_STEP_WANTED) where the organisation wants it to stay on.
     """
     with audit_refusals(actor=actor, action="factor.step_set", object_type="account", object_id=actor.id):
         _owner(actor)
         check_fresh(actor, "Changing how you sign in")
         if on:
             _second(actor)
+        else:
+            check_not_wanted(actor)
         SecondFactor.objects.update_or_create(user_id=actor.id, defaults={"at_sign_in": on})
         audit_record(
             actor=actor, action="factor.step_set", object_type="account", object_id=actor.id, detail={"on": on}

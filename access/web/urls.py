@@ -10,6 +10,7 @@ from access.web import (
     passwords,
     people,
     security,
+    step_demand,
     views,
     webhook,
 )
@@ -45,4 +46,5 @@ urlpatterns = [
     path("access/credentials/", agents.credentials, name="credentials"),
     path("access/mail/", mailing.mail, name="mail"),
     path("access/webhook/", webhook.webhook, name="webhook"),
+    path("access/second-step/", step_demand.demand, name="step-demand"),
 ]

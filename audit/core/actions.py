@@ -147,6 +147,7 @@ ACTIONS: dict[str, Action] = {
     "factor.app_added": Action("An app for codes was added", "add an app for codes"),
     "factor.app_removed": Action("An app for codes was removed", "remove an app for codes"),
     "factor.codes_made": Action("New recovery codes were made", "make recovery codes"),
+    "second_step.demanded": Action("A second step was wanted of members", "want a second step of members"),
     "factor.step_set": Action("The second step at the sign-in was set", "set the second step at the sign-in"),
     "password.changed": Action("A password was changed", "change a password"),
     "password.reset": Action("A new password was set", "set a new password"),

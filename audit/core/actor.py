@@ -1,6 +1,7 @@
 """Who acts. One frozen type that every service takes and every event and audit entry keeps."""
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Literal
 
 type ActorKind = Literal["person", "agent", "system"]
@@ -20,6 +21,8 @@ class Actor:
     `chain` lists the agents between the person and this actor, outermost first (A7).
     `stands_in` are the people whose place they hold now, each with the groups it is for; for lists only: a decision
     reads rights anew.
+    `step_due`: since or until when they owe their organisation a second step at the sign-in, None where they owe none;
+    `owes_step`: that time has come, and until they have one they hold no role here.
     Holds no secret: `session_id` names a session, it does not open one.
     """
 
@@ -35,6 +38,8 @@ class Actor:
     via: ActorVia = "system"
     chain: tuple[str, ...] = ()
     stands_in: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    step_due: datetime | None = None
+    owes_step: bool = False
 
     def has_role(self, *roles: str) -> bool:
         """True if the actor has at least one of `roles`."""
@@ -43,7 +48,9 @@ class Actor:
     def nameless(self) -> "Actor":
         """Somebody of the same tenant with the same roles and groups who is no person in particular: in whose name to
         read what all of them see alike. An agent has no such one: what it sees is its own."""
-        return replace(self, id=NOBODY, name="", session_id="") if self.kind == "person" else self
+        if self.kind != "person":
+            return self
+        return replace(self, id=NOBODY, name="", session_id="", step_due=None, owes_step=False)
 
     def as_record(self) -> dict[str, object]:
         """What events and audit entries keep of the actor (U1); JSON types only, nothing that grants anything."""

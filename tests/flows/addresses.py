@@ -314,6 +314,7 @@ WITHOUT_IDS = {
     "access/credentials/",
     "access/mail/",
     "access/webhook/",
+    "access/second-step/",
     "tools/import-contract/",
     "tools/import-contract/preview/",
     "styleguide/",

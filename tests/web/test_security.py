@@ -6,7 +6,9 @@ import re
 import pytest
 from django.test import Client
 
+from access.models import SecondStepDemand
 from access.selectors.confirmation import means_of
+from audit.store import clock
 from tests.services.access.test_confirm import T
 from tests.services.access.test_second_step import app_code
 from tests.support import factories
@@ -161,3 +163,58 @@ def test_where_the_installation_is_a_number_the_page_says_why_there_are_no_passk
     assert "browsers refuse numbers" in page
     assert "Add a passkey" not in page
     assert client.post("/account/security/options/").json()["code"] == "PASSKEYS_UNAVAILABLE"
+
+
+# -- an organisation that wants a second step --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def wanted(acme):
+    """Everybody's second step is wanted, from now on."""
+    SecondStepDemand.objects.create(
+        tenant_id=acme.id, of="everybody", begins_at=clock.now(), set_at=clock.now(), set_by="Ada"
+    )
+
+
+@pytest.mark.parametrize("path", ["/", "/runs/", "/account/", "/access/second-step/", "/styleguide/"])
+def test_whoever_owes_a_second_step_is_led_to_where_one_is_set_up(mara, signed_in, wanted, path):
+    client = signed_in(mara)
+    assert client.get(path)["Location"] == SECURITY
+    assert client.get(path, headers={"HX-Request": "true"})["HX-Redirect"] == SECURITY
+    assert "until then nothing else can be done" in text_of(client.get(SECURITY))
+
+
+def test_whoever_owes_a_second_step_changes_nothing_and_reads_nothing_through_the_api(mara, signed_in, wanted):
+    client = signed_in(mara)
+    answer = client.get("/api/v1/proposals/")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "SECOND_STEP_OWED")
+    posted = client.post("/account/", {"theme": "dark"})
+    assert posted.status_code == 403
+    assert "Set one up under Account" in text_of(posted)
+
+
+def test_with_a_passkey_the_pages_are_open_again_and_the_sign_in_asks_for_it(mara, signed_in, wanted):
+    client = signed_in(mara)
+    confirm(client, mara)
+    assert add_passkey(client, Device())["Location"] == SECURITY
+    assert client.get("/").status_code == 200
+    assert client.post("/sign-out/").status_code == 302
+    came = client.post("/sign-in/", {"username": mara.email, "password": mara.password})
+    assert came["Location"] == "/sign-in/second/"
+
+
+def test_an_admin_wants_it_on_the_page_once_they_have_one(acme, signed_in):
+    client = signed_in(acme.admin)
+    assert "You have none yourself" in text_of(client.get("/access/second-step/"))
+    confirm(client, acme.admin)
+    assert client.post("/access/second-step/", {"of": "admins", "days": "0"}).status_code == 409
+    add_passkey(client, Device())
+    client.post(SECURITY, {"verb": "step", "on": "yes"})
+    refused = client.post("/access/second-step/", {"of": "everybody", "days": "soon"})
+    assert "whole number" in text_of(refused)
+    other = factories.person(acme, roles=["operator"], name="Ola")
+    assert client.post("/access/second-step/", {"of": "everybody", "days": "7"}).status_code == 302
+    page = text_of(client.get("/access/second-step/"))
+    assert "Everybody has to have a second step." in page
+    assert "Ola" in page
+    assert "second step at the sign-in by" in text_of(signed_in(other).get("/runs/"))

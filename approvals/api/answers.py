@@ -108,6 +108,7 @@ def tool_form(tool: ToolSummary) -> dict[str, Any]:
         "side_effect": tool.side_effect,
         "scopes": list(tool.scopes),
         "version": tool.number,
+        "input_schema": dict(tool.input_schema),
     }
 
 

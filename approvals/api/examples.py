@@ -122,6 +122,12 @@ TOOLS: dict[str, Any] = {
             "side_effect": "read",
             "scopes": ["orders:read"],
             "version": 1,
+            "input_schema": {
+                "type": "object",
+                "properties": {"order_id": {"type": "string"}},
+                "required": ["order_id"],
+                "additionalProperties": False,
+            },
         }
     ]
 }

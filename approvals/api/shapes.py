@@ -241,7 +241,8 @@ class ToolAnswer(Shape):
     description = serializers.CharField()
     side_effect = serializers.ChoiceField(["read", "idempotent", "reversible", "irreversible"])
     scopes = serializers.ListField(child=serializers.CharField())
-    version = serializers.IntegerField()
+    version = serializers.IntegerField(help_text="Of its contract.")
+    input_schema = serializers.DictField(help_text="JSON Schema 2020-12 of the arguments.")
 
 
 class ToolsAnswer(Shape):

@@ -4,7 +4,7 @@ A version never changes, so a parsed contract is kept per version for the life o
 the stored document with the digest that was recorded at admission: an edited document is refused, not run (S84).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -41,6 +41,7 @@ class ToolSummary:
     side_effect: str
     scopes: tuple[str, ...]
     number: int
+    input_schema: Mapping[str, Json]
 
 
 def active_contract(tenant_id: UUID | str, tool: str) -> Admitted | None:
@@ -101,6 +102,7 @@ def tools_for(actor: Actor) -> list[ToolSummary]:
             side_effect=found.contract.side_effect,
             scopes=found.contract.scopes,
             number=found.number,
+            input_schema=found.contract.input_schema,
         )
         for found in active_contracts(actor.tenant_id)
         if actor.scopes.issuperset(found.contract.scopes) and (shown is None or found.contract.name in shown)

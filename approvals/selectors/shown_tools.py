@@ -49,12 +49,23 @@ def shown_to(actor: Actor) -> Collection[str] | None:
     return shown_list(actor.tenant_id, actor.id).tools if actor.kind == "agent" else None
 
 
-def not_exposed(tool: str, where: str = "this agent is") -> Forbidden:
-    """The refusal of a tool that is there and allowed, but not shown here."""
+def not_exposed(tool: str, where: str = "this agent is shown", remedy: str = "ask an admin to show it") -> Forbidden:
+    """The refusal of a tool that is there and allowed, but not shown here. `where` and `remedy` are parts of the
+    sentence: which list leaves it out, and what changes that list."""
     return Forbidden(
-        f"{tool} is not among the tools that {where} shown. Use one of the alternatives, or ask an admin to show it.",
+        f"{tool} is not among the tools that {where}. Use one of the alternatives, or {remedy}.",
         code="NOT_EXPOSED",
     )
+
+
+def not_in_run(tool: str) -> Forbidden:
+    """The refusal where the run was opened without the tool."""
+    return not_exposed(tool, "this run is shown", "open another run with it")
+
+
+def not_in_turn(tool: str, turn_id: str) -> Forbidden:
+    """The refusal where the open turn does not show the tool."""
+    return not_exposed(tool, f"turn {turn_id} shows", "open the next turn with it")
 
 
 def _list(row: AgentTools) -> ShownList:

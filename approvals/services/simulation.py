@@ -24,7 +24,7 @@ from approvals.core.present import sentence_text
 from approvals.core.template import render_text
 from approvals.selectors.catalogue import active_contract
 from approvals.selectors.policies import rules_of
-from approvals.selectors.shown_tools import not_exposed, shown_list
+from approvals.selectors.shown_tools import not_exposed, not_in_run, not_in_turn, shown_list
 from approvals.selectors.tool_readers import require_reader
 from approvals.services.judge import request_judged, requester_refused
 from approvals.store.rows import active_policy_number
@@ -104,6 +104,16 @@ class Simulated:
     reading: Reading | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnShown:
+    """The turn of a run that the call is asked in, and the tools that it shows. `past`: the call was asked in it and
+    taken, so that what the turn shows is not asked again; `tools` is empty then."""
+
+    turn_id: str
+    tools: Collection[str] = ()
+    past: bool = False
+
+
 TITLES = {
     "shape": "Shape",
     "token": "Token and scopes",
@@ -126,6 +136,7 @@ def call_simulate(
     session_id: UUID | None = None,
     run: Mapping[str, Json] | None = None,
     run_tools: Collection[str] | None = None,
+    turn: TurnShown | None = None,
     key: str = "",
     reader: Reader | None = None,
 ) -> Simulated:
@@ -133,8 +144,8 @@ def call_simulate(
 
     `given` are the arguments as an agent would send them. `state` is the target's; None: not known, or the tool reads
     none. `reader` reads it instead, where a real call's would be read: behind the guards that need no state, and only
-    if they let it through. `session_id` cuts the scopes as its token does; `run`, `run_tools` and `key` are those of a
-    past call.
+    if they let it through. `session_id` cuts the scopes as its token does; `run`, `run_tools`, `turn` and `key` are
+    those of the run that it would be asked in, or of a past call.
     For admins, operators and auditors. Raises Forbidden, NotFound for an unknown or retired tool, and Conflict for
     stored rows that are not what was written.
     """
@@ -154,7 +165,7 @@ def call_simulate(
     arguments, canonical = _shape(made, contract, admitted.number, given, acting_user)
     if arguments is not None:
         _token(made, contract, requester, acting_user)
-        _shown(made, actor, agent_id, contract, run_tools)
+        _shown(made, actor, agent_id, contract, run_tools, turn)
     reading = None
     if arguments is not None and not made.over and reader is not None:
         wanted = ToRead(
@@ -241,17 +252,31 @@ def _token(made: _Steps, contract: Contract, requester: RequesterFacts, acting_u
     made.add("token", "passes", "It may ask:", said=f"{requester.agent.get('name', '')}{whom}", facts=facts)
 
 
-def _shown(made: _Steps, actor: Actor, agent_id: UUID, contract: Contract, run_tools: Collection[str] | None) -> None:
+def _shown(
+    made: _Steps,
+    actor: Actor,
+    agent_id: UUID,
+    contract: Contract,
+    run_tools: Collection[str] | None,
+    turn: TurnShown | None,
+) -> None:
     if made.over:
         return
     listed = shown_list(actor.tenant_id, agent_id)
     if not listed.holds(contract.name):
         made.refused("shown", not_exposed(contract.name))
     elif run_tools is not None and contract.name not in run_tools:
-        made.refused("shown", not_exposed(contract.name, "this run is"))
+        made.refused("shown", not_in_run(contract.name))
+    elif turn is not None and not turn.past and contract.name not in turn.tools:
+        made.refused("shown", not_in_turn(contract.name, turn.turn_id))
     else:
         by = "all that its scopes allow" if listed.tools is None else "its list has it"
-        made.add("shown", "passes", f"The agent is shown this tool: {by}.")
+        text = f"The agent is shown this tool: {by}."
+        if turn is not None and turn.past:
+            text += " It was asked in a turn that showed it, and that is not judged again:"
+        elif turn is not None:
+            text += " The turn that is open shows it too:"
+        made.add("shown", "passes", text, said=turn.turn_id if turn else "")
 
 
 def _read(made: _Steps, reading: Reading) -> None:

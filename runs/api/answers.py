@@ -7,6 +7,7 @@ from django.conf import settings
 from django.urls import reverse
 from rest_framework.response import Response
 
+from approvals.api.answers import tool_form
 from approvals.selectors.frozen import freeze_of
 from approvals.selectors.links import ProposalLink, proposal_link
 from audit.core.actor import Actor
@@ -14,6 +15,7 @@ from audit.core.entry import utc_text
 from runs.core.kinds import CallState
 from runs.core.standing import call_told, run_told
 from runs.selectors.rows import CallRow, RunRow
+from runs.selectors.run_tools import TurnRow
 from runs.selectors.runs import EventRow
 from runs.selectors.stops import stop_of_call
 
@@ -63,6 +65,19 @@ def run_form(run: RunRow) -> dict[str, Any]:
         "finished_at": run.finished_at,
         "url": settings.BASE_URL + reverse("run", args=[run.id]),
         "repeated": run.repeated,
+    }
+
+
+def turn_form(turn: TurnRow) -> dict[str, Any]:
+    """An open turn (`TurnAnswer`)."""
+    return {
+        "run_id": turn.run_id,
+        "turn_id": turn.turn_id,
+        "number": turn.number,
+        "narrowed": turn.narrowed,
+        "opened_at": turn.opened_at,
+        "tools": [tool_form(tool) for tool in turn.tools],
+        "repeated": turn.repeated,
     }
 
 

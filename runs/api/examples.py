@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from approvals.api.examples import TOOLS
 from audit.api.base import error_form
 from runs.core.kinds import CallState, RunStatus
 from runs.core.meanings import CALL_MEANING, RUN_MEANING
@@ -36,6 +37,16 @@ SUBMIT: dict[str, Any] = {
     "reason": "Customer keeps it at a discount.",
 }
 
+TURN: dict[str, Any] = {"turn_id": "msg-1", "tools": ["get_order"]}
+TURN_OPEN: dict[str, Any] = {
+    "run_id": RUN_ID,
+    "turn_id": "msg-1",
+    "number": 1,
+    "narrowed": True,
+    "opened_at": "2026-11-29T15:02:08.000001Z",
+    "tools": TOOLS["tools"],
+    "repeated": False,
+}
 WAITING: dict[str, Any] = {
     "id": "0d1e2f3a-4b5c-4d6e-8f70-8192a3b4c5d6",
     "run_id": RUN_ID,

@@ -5,6 +5,7 @@ import re
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from approvals.api.shapes import ToolAnswer
 from audit.api.base import AnyJson, ErrorForm, Moment, Seconds, Shape, Text
 from audit.core.refusal import NotFound
 from runs.core.kinds import CallState, RunStatus
@@ -59,6 +60,18 @@ class OpenRequest(Shape):
     )
 
 
+class TurnRequest(Shape):
+    """The next turn: what the model is shown until the one after."""
+
+    turn_id = CallId(help_text="Unique in the run, for example the model's message. Repeat it to repeat safely.")
+    tools = serializers.ListField(
+        child=Text(max_length=64),
+        required=False,
+        max_length=100,
+        help_text="The turn shows these of the run's tools and no others; without it, all of them; [] for none.",
+    )
+
+
 class CompleteRequest(Shape):
     """The agent is done."""
 
@@ -101,6 +114,10 @@ class SubmitRequest(Shape):
     )
     reason = Text(required=False, allow_blank=True, max_length=2000, help_text="Shown to people as yours, unchecked.")
     scope = ScopeClaim(required=False)
+    turn = CallId(
+        required=False,
+        help_text="The turn that the model asked in; refused when it is over. Left out: the one that is open.",
+    )
 
 
 class WaitQuery(Shape):
@@ -144,6 +161,18 @@ class RunAnswer(Shape):
     finished_at = serializers.DateTimeField(allow_null=True)
     url = serializers.URLField(help_text="The page for people.")
     repeated = serializers.BooleanField(help_text="True if this request changed nothing: it had been made before.")
+
+
+class TurnAnswer(Shape):
+    """The turn that is open now. Give the model exactly `tools`."""
+
+    run_id = serializers.UUIDField()
+    turn_id = serializers.CharField()
+    number = serializers.IntegerField(help_text="Counts the run's turns from 1.")
+    narrowed = serializers.BooleanField(help_text="True if `tools` was given.")
+    opened_at = serializers.DateTimeField()
+    tools = ToolAnswer(many=True, help_text="What the turn shows and you may still use. Grants nothing.")
+    repeated = serializers.BooleanField(help_text="True if this request changed nothing: the turn was open.")
 
 
 class ProposalLink(Shape):

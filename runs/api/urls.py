@@ -9,7 +9,7 @@ from rest_framework.views import APIView
 from runs.api.calls import AnswerView, CallsView, CallView, WithdrawView
 from runs.api.reconciliation import UnresolvedAskView, UnresolvedDecideView, UnresolvedListView, UnresolvedView
 from runs.api.stops import LiftView, StopsView
-from runs.api.views import CancelView, CompleteView, EventsView, RunsView, RunToolsView, RunView
+from runs.api.views import CancelView, CompleteView, EventsView, RunsView, RunToolsView, RunView, TurnsView
 
 
 def routes(long_poll: Callable[[type[APIView]], Callable[..., Any]]) -> list[URLPattern]:
@@ -19,6 +19,7 @@ def routes(long_poll: Callable[[type[APIView]], Callable[..., Any]]) -> list[URL
         path("runs", RunsView.as_view(), name="api-runs"),
         path(run, RunView.as_view(), name="api-run"),
         path(f"{run}/tools", RunToolsView.as_view(), name="api-run-tools"),
+        path(f"{run}/turns", TurnsView.as_view(), name="api-run-turns"),
         path(f"{run}/complete", CompleteView.as_view(), name="api-run-complete"),
         path(f"{run}/cancel", CancelView.as_view(), name="api-run-cancel"),
         path(f"{run}/events", EventsView.as_view(), name="api-run-events"),

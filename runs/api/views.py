@@ -11,7 +11,7 @@ from approvals.api.answers import tool_form
 from approvals.api.shapes import ToolsAnswer
 from audit.api.base import AUTH_ERRORS, BODY_ERRORS, NOT_FOUND, ApiView, actor_of, errors, read_body, read_query
 from runs.api import examples
-from runs.api.answers import event_form, run_form
+from runs.api.answers import event_form, run_form, turn_form
 from runs.api.shapes import (
     CompleteRequest,
     EventsAnswer,
@@ -19,10 +19,13 @@ from runs.api.shapes import (
     OpenRequest,
     ReasonRequest,
     RunAnswer,
+    TurnAnswer,
+    TurnRequest,
 )
 from runs.selectors.run_tools import tools_in_run
 from runs.selectors.runs import run_get, timeline
 from runs.services.run import run_cancel, run_complete, run_open
+from runs.services.turn import turn_open
 
 AGENT_REQUIRED = (403, "AGENT_REQUIRED", "Runs are opened by agents, with an access token.")
 NOT_IN_THIS_STATE = (409, "NOT_IN_THIS_STATE", "The run has ended; it takes no more calls. Open another run.")
@@ -91,7 +94,8 @@ class RunToolsView(ApiView):
     @extend_schema(
         operation_id="run_tools",
         summary="List the tools of a run",
-        description="Those that the agent is shown, cut to the `tools` that the run was opened with. Grants nothing.",
+        description="Those that the agent is shown, cut to the `tools` that the run was opened with. A turn "
+        "can show these and no others. Grants nothing.",
         tags=["runs"],
         responses={200: ToolsAnswer, **errors(*AUTH_ERRORS, NOT_FOUND)},
         examples=[OpenApiExample("Tools", value=tool_examples.TOOLS, response_only=True)],
@@ -99,6 +103,45 @@ class RunToolsView(ApiView):
     def get(self, request: Request, run_id: UUID) -> Response:
         """The tools."""
         return Response({"tools": [tool_form(tool) for tool in tools_in_run(actor_of(request), run_id)]})
+
+
+class TurnsView(ApiView):
+    """The steps of the agent's loop."""
+
+    @extend_schema(
+        operation_id="turn_open",
+        summary="Open the next turn of a run",
+        description="A turn is one step of your loop: the model is shown a list of tools and answers with calls. Give "
+        "the model the `tools` of the answer; until the next turn a new call of any other is refused (`NOT_EXPOSED`), "
+        "and so is one that names an earlier turn (`TURN_NOT_OPEN`). What was asked in a turn goes on when it is over. "
+        "201 for a new turn; 200 with `repeated` if it is open. An agent that opens none has all tools of its run.",
+        tags=["runs"],
+        request=TurnRequest,
+        responses={
+            200: TurnAnswer,
+            201: TurnAnswer,
+            **errors(
+                *AUTH_ERRORS,
+                AGENT_REQUIRED,
+                NOT_FOUND,
+                NOT_IN_THIS_STATE,
+                (409, "TURN_ID_REUSED", "Turn msg-1 is over since turn msg-2 was opened. A new turn needs a new id."),
+                *BODY_ERRORS,
+                (422, "DEADLINE_PASSED", "The run's deadline has passed; nothing was started."),
+                (422, "TOOLS_INVALID", "erase_customer is not among the tools of this run. Leave it out."),
+            ),
+        },
+        examples=[
+            OpenApiExample("Only reading", value=examples.TURN, request_only=True),
+            OpenApiExample("Everything", value={"turn_id": "msg-2"}, request_only=True),
+            OpenApiExample("Turn", value=examples.TURN_OPEN, response_only=True, status_codes=[200, 201]),
+        ],
+    )
+    def post(self, request: Request, run_id: UUID) -> Response:
+        """The turn."""
+        given = read_body(request, TurnRequest)
+        turn = turn_open(actor=actor_of(request), run_id=run_id, **given)
+        return Response(turn_form(turn), status=200 if turn.repeated else 201)
 
 
 class CompleteView(ApiView):

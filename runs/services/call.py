@@ -5,7 +5,6 @@ from uuid import UUID, uuid4
 
 from approvals.core.digest import idempotency_key as derived_key
 from approvals.core.revisions import is_revision_id
-from approvals.selectors.shown_tools import not_exposed
 from approvals.services.judge import Prepared, call_prepare
 from approvals.services.proposal import proposal_withdraw
 from audit.core.actor import Actor
@@ -16,8 +15,8 @@ from runs.core.answers import ended
 from runs.core.kinds import EventKind as K
 from runs.models import Call, Run
 from runs.selectors.rows import CallRow, call_row_of
-from runs.selectors.run_tools import tools_of
 from runs.selectors.runs import visible_runs
+from runs.services.exposed import require_in_run, require_in_turn
 from runs.store.append import Loaded, append, as_conflict, lock_run
 
 LONGEST_ID = 200
@@ -35,17 +34,19 @@ def call_submit(
     deadline: datetime | None = None,
     idempotency_key: str = "",
     reason: str = "",
+    turn: str = "",
 ) -> CallRow:
     """Record that the run's agent asks for `tool`; a worker judges it. The envelope of E1.
 
     Order (E2): shape, token and scopes, then whether the call is there already. The same call id with the same tool
     and arguments is the same call and gives its row (`repeated`); with others it is a conflict and nothing changes.
     `deadline` is absolute. `idempotency_key` may be left out: in a run it is derived (E6), and another one than the
-    derived one contradicts it.
+    derived one contradicts it. `turn` is the id of the turn that it is asked in, "" for the one that is open; whether
+    that shows the tool is judged of a new call alone, so that repeating is safe when the turn is over.
 
     Raises NotFound, Forbidden (PRINCIPAL_DIFFERS, SCOPE_MISSING, NOT_EXPOSED, …), Invalid (CALL_ID_INVALID,
-    ARGUMENTS_INVALID, DEADLINE_PASSED, KEY_CONTRADICTS, …), Conflict (CALL_ID_REUSED; NOT_IN_THIS_STATE: the run
-    takes no more calls).
+    ARGUMENTS_INVALID, DEADLINE_PASSED, KEY_CONTRADICTS, …), Conflict (CALL_ID_REUSED; TURN_NOT_OPEN;
+    NOT_IN_THIS_STATE: the run takes no more calls).
     """
     with audit_refusals(
         actor=actor,
@@ -57,15 +58,16 @@ def call_submit(
         tool=tool[:LONGEST_ID],
     ):
         run = own_run(actor=actor, run_id=run_id)
-        _check_envelope(call_id, message_id, trace_id, reason)
+        _check_envelope(call_id, message_id, trace_id, reason, turn)
         prepared = call_prepare(actor=actor, tool=tool, arguments=arguments, acting_user=actor.on_behalf_of)
         key = _key(run.id, call_id, tool, idempotency_key)
         loaded = lock_run(run.id)
-        _check_shown_in(loaded, prepared)
+        require_in_run(actor=actor, state=loaded.state, contract=prepared.contract)
         call = Call.objects.filter(run=run, call_id=call_id).first()
         is_new = call is None
         if call is None:
-            call = _record(actor, loaded, call_id, prepared, key, message_id, trace_id, deadline, reason)
+            asked_in = require_in_turn(actor=actor, state=loaded.state, contract=prepared.contract, named=turn)
+            call = _record(actor, loaded, call_id, prepared, key, message_id, trace_id, deadline, reason, asked_in)
         elif not _is_same(call, prepared):
             raise Conflict(
                 f"Call id {call_id} was used in this run for another call. "
@@ -135,7 +137,9 @@ def own_run(*, actor: Actor, run_id: UUID) -> Run:
     if run is None:
         raise NotFound
     if actor.kind != "agent":
-        raise Forbidden("Calls are asked for by the run's agent, with an access token.", code="AGENT_REQUIRED")
+        raise Forbidden(
+            "Calls are asked for, and turns opened, by the run's agent, with an access token.", code="AGENT_REQUIRED"
+        )
     if str(run.acting_user_id or "") != actor.on_behalf_of:
         raise Forbidden(
             "This run acts for somebody else than your token does. Use a token for that person, or a run of your own.",
@@ -144,7 +148,7 @@ def own_run(*, actor: Actor, run_id: UUID) -> Run:
     return run
 
 
-def _check_envelope(call_id: str, message_id: str, trace_id: str, reason: str) -> None:
+def _check_envelope(call_id: str, message_id: str, trace_id: str, reason: str, turn: str) -> None:
     if not 0 < len(call_id) <= LONGEST_ID or "\0" in call_id:
         raise Invalid(f"A call id has 1 to {LONGEST_ID} characters.", code="CALL_ID_INVALID", missing=["call_id"])
     if is_revision_id(call_id):
@@ -157,17 +161,10 @@ def _check_envelope(call_id: str, message_id: str, trace_id: str, reason: str) -
         ("message_id", message_id, LONGEST_ID),
         ("trace_id", trace_id, LONGEST_ID),
         ("reason", reason, 2000),
+        ("turn", turn, LONGEST_ID),
     ):
         if len(value) > longest:
             raise Invalid(f"{name} has at most {longest} characters.", code="ENVELOPE_INVALID", detail={"field": name})
-
-
-def _check_shown_in(loaded: Loaded, prepared: Prepared) -> None:
-    """A run that was opened with fewer tools takes no call of another one (R10: exposure per turn)."""
-    tools = tools_of(loaded.state)
-    if tools is not None and prepared.contract.name not in tools:
-        refusal = not_exposed(prepared.contract.name, "this run is")
-        raise refusal.with_alternatives([name for name in prepared.contract.alternatives if name in tools])
 
 
 def _key(run_id: UUID, call_id: str, tool: str, given: str) -> str:
@@ -201,6 +198,7 @@ def _record(
     trace_id: str,
     deadline: datetime | None,
     reason: str,
+    turn: str | None,
 ) -> Call:
     contract, run = prepared.contract, loaded.run
     for name, until in (("call", deadline), ("run", run.deadline)):
@@ -243,6 +241,7 @@ def _record(
         "read_only": contract.read_only,
         "message_id": message_id or None,
         "deadline": deadline.isoformat() if deadline else None,
+        "turn": turn,
     }
     with as_conflict():
         append(loaded, [(K.CALL_PROPOSED, proposed)], actor=actor)

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from django.db import IntegrityError, transaction
 
 from access.selectors.actors import RequesterFacts, requester_facts
+from approvals.selectors.catalogue import tools_for
 from approvals.services.proposal import proposal_cancel_for_run
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, Forbidden, Invalid, NotFound, Refusal
@@ -24,6 +25,7 @@ from runs.store.append import append, as_conflict, lock_run
 
 LONGEST_TITLE = 200
 LONGEST_REFERENCE = 200
+_YOURS = "that you are shown. Leave it out; GET tools lists yours"
 
 
 def run_open(
@@ -51,7 +53,7 @@ def run_open(
             raise Invalid(f"A client_ref has at most {LONGEST_REFERENCE} characters.", code="CLIENT_REF_INVALID")
         if deadline is not None and deadline <= clock.now():
             raise Invalid("The run's deadline has passed. Give a later one or none.", code="DEADLINE_PASSED")
-        narrowed = None if tools is None else narrowed_to(actor, tools)
+        narrowed = None if tools is None else narrowed_to(tools_for(actor), tools, _YOURS)
         run, is_new = _find_or_make(actor, requester, title, client_ref, deadline)
         if is_new:
             _begin(run, actor, requester, narrowed)

@@ -15,12 +15,14 @@ from approvals.core.policy_names import run_facts
 from approvals.selectors.proposals import earlier_rejection
 from approvals.selectors.snapshots import executed_before
 from approvals.selectors.tool_readers import require_reader
-from approvals.services.simulation import OVER, Simulated, Standing, Step, call_simulate
+from approvals.services.simulation import OVER, Simulated, Standing, Step, TurnShown, call_simulate
 from audit.core.actor import Actor
 from audit.core.canonical import canonical_bytes
 from audit.core.jsondoor import Json
 from audit.core.refusal import NotFound
 from audit.services.record import audit_refusals
+from runs.core.state import State
+from runs.core.turns import open_turn
 from runs.models import Call, Run
 from runs.selectors.history import RunDamaged, folded
 from runs.selectors.run_tools import tools_of
@@ -75,6 +77,7 @@ def call_walk(*, actor: Actor, question: Question) -> Walked:
         with audit_refusals(actor=actor, action=ASKED, object_type="tool", object_id=tool, tool=tool):
             require_admin(actor)
     run = run_visible(actor, question.run_id) if question.run_id is not None else None
+    state = _state(run)
     key = idempotency_key(str(run.id), question.call_id, question.tool) if run and question.call_id else ""
     simulated = call_simulate(
         actor=actor,
@@ -86,7 +89,8 @@ def call_walk(*, actor: Actor, question: Question) -> Walked:
         reader=partial(state_now, actor=actor) if question.read_now else None,
         session_id=question.session_id,
         run=_facts(run, question),
-        run_tools=_tools(run),
+        run_tools=None if state is None else tools_of(state),
+        turn=_turn(state, question),
         key=key,
     )
     steps = list(simulated.steps)
@@ -104,13 +108,23 @@ def _facts(run: Run | None, question: Question) -> dict[str, Json]:
     return run_facts(run_id=run.id, title=run.title, agent_version=run.agent_version, reason=question.reason)
 
 
-def _tools(run: Run | None) -> frozenset[str] | None:
+def _state(run: Run | None) -> State | None:
     if run is None:
         return None
     try:
-        return tools_of(folded(run))
+        return folded(run)
     except RunDamaged:
         raise NotFound from None
+
+
+def _turn(state: State | None, question: Question) -> TurnShown | None:
+    """A new call would be asked in the turn that is open; one that is there already was asked in its own."""
+    if state is None:
+        return None
+    if (asked := state.calls.get(question.call_id)) is not None:
+        return TurnShown(turn_id=asked.turn, past=True) if asked.turn is not None else None
+    turn = open_turn(state)
+    return None if turn is None else TurnShown(turn_id=turn.turn_id, tools=turn.tools)
 
 
 def _repeat(actor: Actor, run: Run | None, question: Question, simulated: Simulated) -> Step:

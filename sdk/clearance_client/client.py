@@ -64,6 +64,16 @@ class Client:
         """Where a run stands."""
         return self._request("GET", f"runs/{quote(run_id, safe='')}")
 
+    def open_turn(self, run_id: str, turn_id: str, tools: Sequence[str] | None = None) -> dict[str, Any]:
+        """The next turn of your loop; its `["tools"]` are what to show the model. Repeat the same id to repeat safely.
+
+        `tools` narrows them to these of the run's; None: all of the run's. Until the next turn no other may be called.
+        """
+        body: dict[str, Any] = {"turn_id": turn_id}
+        if tools is not None:
+            body["tools"] = list(tools)
+        return self._request("POST", f"runs/{quote(run_id, safe='')}/turns", json=body)
+
     def complete(self, run_id: str) -> dict[str, Any]:
         """Says that the run is done. Refused while a call is open."""
         return self._request("POST", f"runs/{quote(run_id, safe='')}/complete", json={})
@@ -80,6 +90,7 @@ class Client:
 
     def call(self, run_id: str, call_id: str, tool: str, arguments: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         """Asks for one tool call. `call_id` is unique in the run and is the call's step: repeat it to repeat safely.
+        `more` goes into the request as it is, for example `turn`, the id of the turn that the model asked in.
 
         Answers within some 2 s, as the call then stands: `final`, or `state` is `waiting` (people decide) or `new` (a
         worker has not judged it yet); then use `wait_for_call`. Raises `Refused` when it ended without a result.

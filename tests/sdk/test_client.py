@@ -68,6 +68,21 @@ def client(peer: Peer) -> Iterator[Client]:
         yield made
 
 
+def test_a_turn_is_opened_with_the_tools_that_were_chosen_or_with_all(peer: Peer, client: Client) -> None:
+    peer.answers(*[(201, {"tools": []})] * 3, (202, {}))
+    client.open_turn("r/1", "msg-1", ["get_order"])
+    client.open_turn("r/1", "msg-2", [])
+    client.open_turn("r/1", "msg-3")
+    client.call("r/1", "c1", "get_order", {}, turn="msg-3")
+    bodies = [(path, body) for _, path, body, _ in peer.asked[1:]]
+    assert bodies[:3] == [
+        ("/api/v1/runs/r%2F1/turns", {"turn_id": "msg-1", "tools": ["get_order"]}),
+        ("/api/v1/runs/r%2F1/turns", {"turn_id": "msg-2", "tools": []}),
+        ("/api/v1/runs/r%2F1/turns", {"turn_id": "msg-3"}),
+    ]
+    assert bodies[3][1]["turn"] == "msg-3"
+
+
 def test_the_secret_goes_to_the_token_address_once_and_nowhere_else(peer: Peer, client: Client) -> None:
     peer.answers((201, {"id": "r1"}), (200, {"id": "r1"}))
     client.open_run("A run")

@@ -18,6 +18,7 @@ from runs.services.call import call_submit
 from runs.services.run import run_open
 from runs.services.simulation import Question, call_walk
 from runs.services.stop import stop_set
+from runs.services.turn import turn_open
 from tests.support import approvals, factories
 from tests.support.approvals import STATE
 
@@ -124,6 +125,24 @@ def test_what_people_rejected_in_the_run_is_not_asked_again(acme):
 def test_a_run_with_fewer_tools_refuses_the_others(acme):
     run = run_open(actor=acme.actor, title="Look", tools=["get_order"])
     assert refused_at(walk(acme, run_id=run.id, call_id="call-1")) == ("shown", "NOT_EXPOSED")
+
+
+def test_a_turn_with_fewer_tools_refuses_the_others_and_asks_nothing_anew_of_what_was_taken(acme):
+    run = run_open(actor=acme.actor, title="Refund")
+    turn_open(actor=acme.actor, run_id=run.id, turn_id="t1")
+    call_submit(actor=acme.actor, run_id=run.id, call_id="call-1", tool="refund_order", arguments=GIVEN)
+    shown = next(step for step in walk(acme, run_id=run.id, call_id="call-2").steps if step.key == "shown")
+    assert (shown.standing, shown.said) == ("passes", "t1")
+    turn_open(actor=acme.actor, run_id=run.id, turn_id="t2", tools=["get_order"])
+    walked = walk(acme, run_id=run.id, call_id="call-2")
+    assert refused_at(walked) == ("shown", "NOT_EXPOSED")
+    shown = next(step for step in walked.steps if step.key == "shown")
+    assert shown.said.startswith("refund_order is not among the tools that turn t2 shows.")
+    for past in (True, False):
+        walked = walk(acme, run_id=run.id, call_id="call-1", past=past)
+        shown = next(step for step in walked.steps if step.key == "shown")
+        assert (shown.standing, shown.said) == ("passes", "t1")
+        assert "asked in a turn that showed it" in shown.text
 
 
 CASES = {

@@ -15,6 +15,7 @@ from access.services.delegation import delegation_give
 from access.services.sessions import session_open
 from approvals.services.candidate import candidate_store
 from approvals.services.policy_draft import policy_draft_create
+from approvals.services.publisher import publisher_key_add
 from approvals.services.replay import replay_ask
 from audit.store import clock
 from runs.live.routing import websocket_urlpatterns
@@ -34,6 +35,7 @@ from tests.flows.addresses import (
 from tests.live.sockets import opened
 from tests.support import factories
 from tests.support.contracts import demo_document
+from tests.support.publishers import Publisher
 from tests.support.unknown import lost
 from tests.support.world import POLICY
 
@@ -97,6 +99,7 @@ def ours(world, owner_sql) -> Ids:
         str(lost(world).id),
         delegation_id=str(delegated(world)),
         candidate_id=str(candidate_store(actor=world.admin, source=another_contract(world)).id),
+        key_id=publisher_key(world),
         tool_name="tool_of_ours",
         draft_id=str(policy_draft_create(actor=world.admin, name="Of ours").id),
         replay_id=str(replay_ask(actor=world.admin, source=POLICY).id),
@@ -108,6 +111,13 @@ def delegated(world: Any) -> Any:
     giver, delegate = factories.person(world.tenant, groups=["finance"]), factories.person(world.tenant)
     end = clock.now() + timedelta(days=1)
     return delegation_give(actor=giver.actor, to_user_id=delegate.user_id, ends_at=end)
+
+
+def publisher_key(world: Any) -> str:
+    """A publisher's key of ours."""
+    team = Publisher()
+    row = publisher_key_add(actor=world.admin, publisher=team.name, public_key=team.public, at_console=True)
+    return str(row.id)
 
 
 def another_contract(world: Any) -> str:
@@ -158,6 +168,8 @@ def everything(owner_sql: Any) -> list[Any]:
         " (SELECT jsonb_agg(to_jsonb(d) ORDER BY id) FROM approvals_policydraft d)::text,"
         " (SELECT jsonb_agg(to_jsonb(t) ORDER BY id) FROM approvals_tool t)::text,"
         " (SELECT jsonb_agg(to_jsonb(t) ORDER BY id) FROM approvals_toolcandidate t)::text,"
+        " (SELECT count(*) FROM approvals_publisherkeyend),"
+        " (SELECT count(*) FROM approvals_versionsignature),"
         " (SELECT jsonb_agg(to_jsonb(t) ORDER BY id) FROM approvals_agenttools t)::text,"
         " (SELECT jsonb_agg(to_jsonb(s) ORDER BY id) FROM access_tokensession s)::text,"
         " (SELECT jsonb_agg(to_jsonb(s) ORDER BY id) FROM runs_stop s)::text,"

@@ -96,6 +96,7 @@ PLACES: tuple[Place, ...] = (
     Place(key="tokens", name="tokens", word="Tokens", group=ACCESS, roles=RULING),
     Place(key="delegations", name="delegations", word="Delegations", group=ACCESS, roles=RULING),
     Place(key="credentials", name="credentials", word="Credentials", group=ACCESS, roles=RULING),
+    Place(key="provider", name="provider", word="Sign-in", group=ACCESS, roles=RULING),
     Place(key="mail", name="mail", word="Mail", group=ACCESS, roles=RULING),
     Place(key="webhook", name="webhook", word="Webhook", group=ACCESS, roles=RULING),
     Place(key="account", name="account", word="Settings", group=OWN),

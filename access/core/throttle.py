@@ -37,6 +37,10 @@ TOKEN_AGENT = Limit("token-agent", 120, 1)
 """Sessions that one agent opens: each is a row; an agent in a loop would fill the table."""
 MAIL_TEST = Limit("mail-test", 5, 60)
 """Test mails that one admin sends."""
+PROVIDER_ADDRESS = Limit("provider-address", 60, 5)
+"""Ways to an identity provider that are begun from one network address: each is a row, and at most three requests."""
+PROVIDER_TEST = Limit("provider-test", 10, 30)
+"""Tries of an identity provider by one admin: each sends requests to an address that they chose."""
 TARGET_READ = Limit("target-read", 6, 10)
 """Questions to targets that one admin asks from a simulation: 6, then one every 10 seconds."""
 

@@ -59,18 +59,25 @@ def means_of(user_id: str | UUID) -> Means:
     )
 
 
-def fresh_end(actor: Actor) -> datetime | None:
+def fresh_end(actor: Actor, *, by_provider: bool = False) -> datetime | None:
     """Until when the actor's last confirmation in this very session holds; None if it does not. By the database's
-    clock. A token has none, and neither has another session of the same person."""
+    clock. A token has none, and neither has another session of the same person.
+
+    `by_provider`: one by an organisation's provider counts too, in that organisation. For what concerns the account,
+    which may belong to several, it never does.
+    """
     if actor.kind != "person" or actor.via != "session" or not actor.session_id:
         return None
     found = Confirmation.objects.filter(user_id=actor.id, session_id=actor.session_id).first()
-    return fresh_until(found.at if found else None, clock.now())
+    if found is None or (found.tenant_id is not None and (not by_provider or str(found.tenant_id) != actor.tenant_id)):
+        return None
+    return fresh_until(found.at, clock.now())
 
 
-def check_fresh(actor: Actor, what: str) -> None:
-    """Raises Forbidden (FRESH_REQUIRED) unless the actor showed within five minutes that it is they."""
-    if fresh_end(actor) is None:
+def check_fresh(actor: Actor, what: str, *, by_provider: bool = False) -> None:
+    """Raises Forbidden (FRESH_REQUIRED) unless the actor showed within five minutes that it is they; `by_provider` as
+    in `fresh_end`."""
+    if fresh_end(actor, by_provider=by_provider) is None:
         raise Forbidden(
             f"{what} needs that you confirm it is you: by your password, a code or a passkey, within the last five "
             "minutes and in this browser. Confirm it, then do it again; nothing was changed.",

@@ -54,7 +54,7 @@ def _confirm(actor: Actor, by: str, address: str, right: Callable[[User], None],
             raise full
         right(User.objects.get(id=actor.id))
         Confirmation.objects.update_or_create(
-            user_id=actor.id, session_id=actor.session_id, defaults={"at": clock.now(), "by": by}
+            user_id=actor.id, session_id=actor.session_id, defaults={"at": clock.now(), "by": by, "tenant": None}
         )
         audit_record(actor=actor, action=CONFIRMED, object_type="account", object_id=actor.id, detail=detail)
     if limit is not None:

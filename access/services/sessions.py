@@ -3,24 +3,30 @@
 from uuid import UUID
 
 from access.core.words import browser_words
-from access.models import BrowserSession
+from access.models import BrowserSession, IdentityLink, IdentityProvider, Tenant
 from access.store import browsers
 from audit.core.actor import Actor
 from audit.core.refusal import Forbidden, NotFound
 from audit.services.record import audit_record, audit_record_or_owe, audit_refusals
 from audit.store import clock
+from audit.store.clock import ClearanceNow
 
 
-def session_open(*, actor: Actor, session_key: str, address: str, browser: str) -> None:
-    """Note the session that the actor has just begun. No entry, no session: raises DatabaseError if it cannot be."""
+def session_open(*, actor: Actor, session_key: str, address: str, browser: str, link_id: str = "") -> None:
+    """Note the session that the actor has just begun. No entry, no session: raises DatabaseError if it cannot be.
+
+    `link_id`: the identity at a provider by which they came. Raises Forbidden (PROVIDER_UNLINKED) where it, or the
+    provider, ended in this very moment.
+    """
     with audit_refusals(actor=actor, action="person.signed_in", object_type="account", object_id=actor.id):
+        by = {"by": "provider", "issuer": _holds(actor, link_id)} if link_id else {}
         browsers.start(
             user_id=UUID(actor.id), tenant_id=UUID(actor.tenant_id), session_key=session_key, address=address,
-            browser=browser_words(browser), now=clock.now(),
+            browser=browser_words(browser), now=clock.now(), link_id=UUID(link_id) if link_id else None,
         )  # fmt: skip
         audit_record(
             actor=actor, action="person.signed_in", object_type="account", object_id=actor.id,
-            detail={"address": address, "browser": browser_words(browser)},
+            detail={"address": address, "browser": browser_words(browser), **by},
         )  # fmt: skip
 
 
@@ -79,6 +85,17 @@ def session_rekeyed(*, actor: Actor, old_key: str, new_key: str) -> None:
 def session_seen(*, actor: Actor, session_key: str) -> None:
     """The actor's session is in use. Written rarely; see store/browsers.py."""
     browsers.seen(actor.id, session_key)
+
+
+def _holds(actor: Actor, link_id: str) -> str:
+    """The issuer of a link that still holds. Under the organisation's lock, that ending links and providers takes."""
+    Tenant.objects.select_for_update(no_key=True).get(id=actor.tenant_id)
+    link = IdentityLink.objects.filter(id=link_id, tenant_id=actor.tenant_id, user_id=actor.id, ended_at=None).first()
+    on = IdentityProvider.objects.filter(tenant_id=actor.tenant_id, active=True)
+    if link is None or not on.filter(issuer=link.issuer).exists():
+        raise Forbidden("Your account is not linked to this provider any more.", code="PROVIDER_UNLINKED")
+    IdentityLink.objects.filter(id=link.id).update(used_at=ClearanceNow())
+    return link.issuer
 
 
 def _person(actor: Actor) -> None:

@@ -20,11 +20,13 @@ _seen: OrderedDict[str, float] = OrderedDict()
 _seen_lock = Lock()
 
 
-def start(*, user_id: UUID, tenant_id: UUID, session_key: str, address: str, browser: str, now: datetime) -> None:
-    """Note a session that has just begun."""
+def start(
+    *, user_id: UUID, tenant_id: UUID, session_key: str, address: str, browser: str, now: datetime, link_id: UUID | None
+) -> None:
+    """Note a session that has just begun; `link_id` where an identity at a provider opened it."""
     BrowserSession.objects.create(
         id=uuid4(), user_id=user_id, tenant_id=tenant_id, session_key=session_key, address=address,
-        browser=browser, started_at=now, seen_at=now,
+        browser=browser, started_at=now, seen_at=now, link_id=link_id,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""One POST to an address that an admin named, to a public machine only and with an end in sight."""
+"""One request to an address that an admin named, to a public machine only and with an end in sight."""
 
 import http.client
 import socket
@@ -31,6 +31,15 @@ class Told:
         return 200 <= self.status < 300
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was answered: the status, 0 where there was none, with its first bytes; `words` where there was none."""
+
+    status: int
+    body: bytes
+    words: str
+
+
 class _Connection(http.client.HTTPConnection):
     """To an address that was judged, whatever the name means by now."""
 
@@ -59,29 +68,43 @@ def post(url: str, body: bytes, headers: Mapping[str, str], *, allowed: Collecti
 
     `allowed` are hosts (names or addresses) whose addresses need not be public, by the settings of the installation.
     """
+    answer = ask("POST", url, body, headers, allowed=allowed, most=_READ)
+    return Told(answer.status, answer.words or f"The receiver answered {answer.status}.")
+
+
+def ask(
+    method: str,
+    url: str,
+    body: bytes | None,
+    headers: Mapping[str, str],
+    *,
+    allowed: Collection[str],
+    most: int,
+    who: str = "receiver",
+) -> Answer:
+    """Send a request, once, and read up to `most` bytes of its answer. Never raises, as `post`; `who` is for words."""
     parts = urlsplit(url)
     tls = ssl.create_default_context() if parts.scheme == "https" else None
     host, port = parts.hostname or "", parts.port or (443 if tls else 80)
     try:
         endpoints = public_endpoints(host, port, allowed=allowed, deadline=time.monotonic() + CONNECT_S)
     except AddressRefused as refused:
-        return Told(0, refused.message)
+        return Answer(0, b"", refused.message)
     connection = _Connection(host, port, endpoints, tls)
     over = threading.Timer(WHOLE_S, _shut, [connection])
     over.daemon = True
     over.start()
     try:
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.request("POST", path, body, dict(headers))
+        connection.request(method, path, body, dict(headers))
         answer = connection.getresponse()
-        answer.read(_READ)
-        return Told(answer.status, f"The receiver answered {answer.status}.")
+        return Answer(answer.status, answer.read(most), "")
     except ssl.SSLError as error:
-        return Told(0, f"The encrypted connection failed: {error.reason or 'unknown'}.")
+        return Answer(0, b"", f"The encrypted connection failed: {error.reason or 'unknown'}.")
     except TimeoutError:
-        return Told(0, "The receiver did not answer in time.")
+        return Answer(0, b"", f"The {who} did not answer in time.")
     except (OSError, http.client.HTTPException) as error:
-        return Told(0, f"It could not be sent ({type(error).__name__}).")
+        return Answer(0, b"", f"It could not be sent ({type(error).__name__}).")
     finally:
         over.cancel()
         connection.close()

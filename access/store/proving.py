@@ -21,16 +21,19 @@ WRONG_CODE = "This code is not right, or it was used before. Wait for the next o
 
 @dataclass(frozen=True, slots=True)
 class Halfway:
-    """Somebody whose password was right. `until` by the database's clock; `mark` changes with their password."""
+    """Somebody whose password was right, or whom a provider named (`link_id`). `until` by the database's clock; `mark`
+    changes with their password."""
 
     user_id: str
     mark: str
     until: str
+    link_id: str = ""
 
 
-def halfway(user: User) -> Halfway:
-    """What the session keeps of a right password until the second step is taken."""
-    return Halfway(str(user.pk), user.get_session_auth_hash(), (clock.now() + SECOND_STEP_LIVES).isoformat())
+def halfway(user: User, link_id: str = "") -> Halfway:
+    """What the session keeps of a right password, or of a provider's word, until the second step is taken."""
+    until = clock.now() + SECOND_STEP_LIVES
+    return Halfway(str(user.pk), user.get_session_auth_hash(), until.isoformat(), link_id)
 
 
 def passkey_request(user_id: str, session_id: str, purpose: str) -> dict[str, Any]:

@@ -11,11 +11,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 from access.core.confirm import session_name
 from access.selectors.assertion import party
 from access.selectors.confirmation import fresh_end, means_of
+from access.selectors.providers import identity_of, provider_here
 from access.services.confirm import confirm_code, confirm_options, confirm_passkey, confirm_password
 from access.services.signin import second_step_options, second_step_take
 from access.web.forms import field
 from access.web.requests import PageRequest, PersonRequest, signed_in
-from access.web.second import begin_session, give_up, safe_next, waiting
+from access.web.second import give_up, go_on, safe_next, waiting
 from audit.core.refusal import Conflict, Invalid, Refusal, TooMany, Unauthenticated
 
 _RESPONSE_LIMIT = 32_768
@@ -44,7 +45,8 @@ def confirm(request: PersonRequest) -> HttpResponse:
         except (Invalid, Conflict, TooMany) as refusal:
             context["problem"], status = refusal.message, refusal.status
     shown = context | {
-        "place": "account", "means": means_of(request.actor.id), "party": party(), "until": fresh_end(request.actor)
+        "place": "account", "means": means_of(request.actor.id), "party": party(), "until": fresh_end(request.actor),
+        "identity": identity_of(request.actor.id, request.actor.tenant_id), "provider": provider_here(request.actor),
     }  # fmt: skip
     return render(request, "account/confirm.html", shown, status=status)
 
@@ -75,7 +77,7 @@ def second_step(request: HttpRequest) -> HttpResponse:
                 response=field(page, "response", _RESPONSE_LIMIT),
                 address=page.address,
             )
-            return begin_session(page, done, sent)
+            return go_on(page, done, sent)
         except Unauthenticated:
             give_up(page)
             return redirect("sign-in")
@@ -83,7 +85,7 @@ def second_step(request: HttpRequest) -> HttpResponse:
             if refusal.status >= 500:
                 raise
             problem, status = refusal.message, refusal.status
-    context = {"problem": problem, "means": means_of(who.user_id), "party": party()}
+    context = {"problem": problem, "means": means_of(who.user_id), "party": party(), "by_provider": who.link_id}
     return render(page, "account/second_step.html", context, status=status)
 
 

@@ -13,6 +13,7 @@ from access.core.names import ROLES
 from access.core.rights import require_admin
 from access.core.words import link_address
 from access.selectors.directory import group_choices, people_page, person_detail
+from access.selectors.providers import identity_of
 from access.services.mail import invitation_send
 from access.services.people import (
     MemberRow,
@@ -22,6 +23,7 @@ from access.services.people import (
     member_add,
     member_change,
 )
+from access.services.provider import identity_end
 from access.web.forms import field, mark_of, page_of, require_warned
 from access.web.requests import PersonRequest, signed_in
 from audit.core.refusal import Conflict, Invalid
@@ -94,6 +96,7 @@ def person(request: PersonRequest, membership_id: UUID) -> HttpResponse:
             (slug, name, detail.if_left.get(slug, ""), mark_of([detail.if_left.get(slug, "")]))
             for slug, name in detail.row.groups
         ],
+        "identity": identity_of(detail.row.user_id, request.actor.tenant_id),
         "oneself": detail.row.user_id == request.actor.id,
     }
     return render(request, "access/person.html", context, status=status)
@@ -124,6 +127,9 @@ def _change(request: PersonRequest, membership_id: UUID) -> HttpResponse | None:
         require_warned(request, [detail.if_left.get(group, "")])
         group_remove(actor=actor, group=group, user_id=row.user_id)
         messages.success(request, f"{row.name} is no longer in {group}.")
+    elif verb == "unlink":
+        ended = identity_end(actor=actor, membership_id=membership_id)
+        messages.success(request, f"{row.name} is {'unlinked now' if ended else 'linked to nobody'}.")
     elif verb == "invite":
         return _invited(request, invitation_renew(actor=actor, membership_id=membership_id))
     else:

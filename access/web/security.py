@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from access.selectors.assertion import party
 from access.selectors.confirmation import fresh_end, means_of
+from access.selectors.providers import identity_of, provider_here
 from access.services.passkey import passkey_add, passkey_options, passkey_remove, passkey_rename
 from access.services.second_step import app_begin, app_end, app_finish, recovery_renew, second_step_set
 from access.web.confirm import answer_json
@@ -48,6 +49,7 @@ def security(request: PersonRequest) -> HttpResponse:
     context = {
         "place": "account", "part": "security", "problem": problem, "means": means_of(request.actor.id),
         "party": party(), "until": fresh_end(request.actor), **shown,
+        "identity": identity_of(request.actor.id, request.actor.tenant_id), "provider": provider_here(request.actor),
         # A session at another name of the same server has a page that no passkey would answer.
         "elsewhere": request.get_host() != urlsplit(party().origin).netloc,
     }  # fmt: skip

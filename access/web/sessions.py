@@ -17,10 +17,15 @@ from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest
 
 from access.selectors.actors import actor_for_session
+from access.selectors.providers import password_is_enough
 from audit.core.actor import Actor
 
 TENANT_KEY = "tenant_id"
 ZONE_KEY = "zone"
+PROVIDER_KEY = "provider_tenant"
+"""The one organisation that a session works in which its provider opened: it vouches for nobody elsewhere."""
+STEPPED_KEY = "stepped"
+"""Whether a second step was taken when the session began."""
 KEPT_KEY = "kept_text"
 KEPT_LIMIT = 4000
 """Characters of a typed text that outlives a sign-in; a reason is a sentence or two."""
@@ -40,11 +45,14 @@ def person_of(session: SessionBase) -> Person | None:
     user = get_user(cast(HttpRequest, SimpleNamespace(session=session)))
     if not user.is_authenticated:
         return None
-    tenant_id = session.get(TENANT_KEY)
+    only = session.get(PROVIDER_KEY)
+    tenant_id = only or session.get(TENANT_KEY)
     actor = actor_for_session(user_id=user.pk, tenant_id=tenant_id, session_id=session.session_key or "")
-    if actor is None and tenant_id is not None:
+    if actor is None and tenant_id is not None and only is None:
         # The membership that was chosen has ended; another one may still stand.
         actor = actor_for_session(user_id=user.pk, tenant_id=None, session_id=session.session_key or "")
+        if actor is not None and not password_is_enough(actor, stepped=session.get(STEPPED_KEY) is True):
+            actor = None
     if actor is None:
         return None
     zone = zone_of(getattr(user, "time_zone", ""), session.get(ZONE_KEY))

@@ -10,12 +10,13 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from access.selectors.actors import actor_for_session, memberships_of
+from access.selectors.providers import password_is_enough
 from access.services.sessions import session_close, session_moved
 from access.services.signin import person_sign_in
 from access.web.requests import PageRequest, PersonRequest, signed_in
-from access.web.second import begin_session, safe_next, wait_for_second
-from access.web.sessions import TENANT_KEY
-from audit.core.refusal import NotFound, Refusal
+from access.web.second import go_on, safe_next
+from access.web.sessions import PROVIDER_KEY, STEPPED_KEY, TENANT_KEY
+from audit.core.refusal import Forbidden, NotFound, Refusal
 
 
 @sensitive_post_parameters("password")
@@ -45,7 +46,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
             answer.headers["Retry-After"] = str(refusal.retry_after)
         return answer
     opened = {"next": context["next"], "kept": context["kept"], "zone": page.POST.get("zone", "")[:64]}
-    return wait_for_second(page, found.waits, opened) if found.waits else begin_session(page, found, opened)
+    return go_on(page, found, opened)
 
 
 @require_POST
@@ -68,6 +69,17 @@ def switch_tenant(request: PersonRequest) -> HttpResponse:
     moved = actor_for_session(request.actor.id, wanted, request.session.session_key or "")
     if moved is None:
         raise NotFound("You belong to no organisation with this id.")
+    if request.session.get(PROVIDER_KEY):
+        raise Forbidden(
+            "You came in through the sign-in of one organisation, which opens no other. Sign out, and sign in with "
+            "your password to work in another one.",
+            code="PROVIDER_SESSION",
+        )
+    if not password_is_enough(moved, stepped=request.session.get(STEPPED_KEY) is True):
+        raise Forbidden(
+            "That organisation asks its people to sign in through its own provider. Sign out, and use its sign-in.",
+            code="PROVIDER_REQUIRED",
+        )
     session_moved(actor=moved, session_key=request.session.session_key or "", tenant_id=wanted)
     request.session[TENANT_KEY] = wanted
     return HttpResponseRedirect(resolve_url(settings.LOGIN_REDIRECT_URL))

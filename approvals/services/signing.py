@@ -64,7 +64,7 @@ def signing_begin(*, actor: Actor, proposal_id: UUID, digest: str, round: int) -
         check_same_thing(proposal, digest, round)
         if terms_of(proposal).authentication != "signed":
             raise Conflict("No signature is asked for here. Approve it as it is.", code="SIGNATURE_UNUSED")
-        check_fresh(actor, "Approving this")
+        check_fresh(actor, "Approving this", by_provider=True)
         nonce = secrets.token_hex(32)
         options = passkey_ask(actor=actor, challenge=_challenge(proposal, "approve", nonce))
         SigningNonce.objects.create(
@@ -83,7 +83,7 @@ def signing_judge(*, actor: Actor, proposal: Proposal, terms: Terms, answer: Ans
     """
     if terms.authentication == "session":
         return None
-    check_fresh(actor, "Approving this")
+    check_fresh(actor, "Approving this", by_provider=True)
     if terms.authentication == "fresh":
         return None
     if answer is None or not answer.response:

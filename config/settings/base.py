@@ -191,6 +191,10 @@ SPECTACULAR_SETTINGS = {
 SWEEP_SECONDS = 1.0
 # Hosts of webhooks whose addresses need not be public, and that may be spoken to without TLS: a receiver in the house.
 WEBHOOK_HOSTS = frozenset(env.words("CLEARANCE_WEBHOOK_HOSTS"))
+# Hosts of identity providers whose addresses need not be public: one in the house. It is spoken to by TLS all the same.
+OIDC_HOSTS = frozenset(env.words("CLEARANCE_OIDC_HOSTS"))
+# Whether a provider may be this very machine, and then without TLS: for trying it out.
+OIDC_LOOPBACK = False
 # From TERM to the end of a worker or a sweep, whatever its targets do: what is started is finished within it or looked
 # up. Supervisors have to wait a little longer than this before they kill.
 DRAIN_SECONDS = env.whole_number("CLEARANCE_DRAIN_SECONDS", 25)

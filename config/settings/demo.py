@@ -9,3 +9,5 @@ SERVESTATIC_AUTOREFRESH = True
 MIDDLEWARE = ["config.compressed.CompressedStatic", *MIDDLEWARE]
 # /styleguide/: every shape of the pages in every state.
 STYLEGUIDE = True
+# A provider on this machine, without TLS, so that signing in through one can be tried.
+OIDC_LOOPBACK = True

@@ -201,6 +201,7 @@ def test_public_services_take_keywords_only_and_an_actor_where_somebody_acts():
     without_actor = re.compile(
         # Our own parts at work inside a caller's transaction, and exchanges in which the actor is only being found out.
         r"^(audit_pay_owed|token_(issue|refresh|verify|exchange)|person_sign_in|password_(reset_ask|set)|link_look|second_step_(options|take|end)|"
+        r"provider_(begin|begin_first|place|test_by_operator|end_by_operator)|still_waiting|"
         r".*_reveal|call_judge|request_judged|requester_refused|permit_(redeem|settle)|resolution.*|"
         r"proposal_(observe|expire_due)|proposals_.*|tenant_bootstrap|tenant_create|sweep.*|dispatch.*|evaluate.*|reconcile.*|run_wake|wake.*|"
         r"open_(judge|tenants)|proposal_judge(_published)?|stricter_today|policy_changed|judgement_keep|"

@@ -1,6 +1,6 @@
 """Signed-in browsers without a browser."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -27,3 +27,35 @@ def acme(db: None) -> Any:
     from tests.support import factories
 
     return factories.tenant("acme")
+
+
+@pytest.fixture
+def provider() -> Iterator[Any]:
+    """An identity provider over real HTTP."""
+    from access.store import provider as talk
+    from tests.support.oidc_provider import Provider
+
+    talk.forget()
+    with Provider() as found:
+        yield found
+    talk.forget()
+
+
+@pytest.fixture
+def ours(acme: Any, provider: Any) -> Any:
+    """An organisation that signs in through it."""
+    from tests.support.provider_rounds import use
+
+    use(acme, provider)
+    return acme
+
+
+@pytest.fixture
+def mara(ours: Any, signed_in: Callable[..., Any]) -> Any:
+    """A member who is linked to the provider's first subject."""
+    from tests.support import factories
+    from tests.support.provider_rounds import linked
+
+    person = factories.person(ours, groups=["finance"], name="Mara Lind")
+    linked(signed_in(person), person)
+    return person

@@ -19,6 +19,8 @@ MADE = {
         f"proposal.{kind}" for kind in ("expired", "withdrawn", "cancelled", "refused", "superseded")
     ],
     ("approvals/store/admission.py", "f'contract.{change}'"): ["contract.admitted", "contract.returned"],
+    ("access/services/provider_round.py", "ACTIONS[purpose]"): [],  # written out in that file, found there
+    ("access/services/provider_round.py", "ACTIONS[found.purpose]"): [],
     ("runs/services/recording.py", "ending.action"): [],  # written out in runs/services/outcome.py, found there
 }
 _CODE = re.compile(rf"({'|'.join(GROUPS)})\.[a-z_]+")

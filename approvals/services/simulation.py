@@ -161,7 +161,7 @@ def call_simulate(
         token_session_id=session_id,
     )
     made = _Steps(reads=reader is not None)
-    known = None if state is None else with_derived(contract, given, state)
+    known: Mapping[str, Json] | None = None if state is None else with_derived(contract, given, state)
     arguments, canonical = _shape(made, contract, admitted.number, given, acting_user)
     if arguments is not None:
         _token(made, contract, requester, acting_user)

@@ -8,6 +8,7 @@ can find, and one with what came of it. The state itself is kept nowhere.
 import time
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
@@ -39,7 +40,7 @@ def state_now(*, actor: Actor, wanted: ToRead) -> Reading:
     unsafe = unsafe_read(contract)
     if unsafe is not None:
         return Reading(text="Not asked:", standing="unknown", refusal=unsafe)
-    entry = {"object_type": "tool", "object_id": contract.name, "tool": contract.name}
+    entry: dict[str, Any] = {"object_type": "tool", "object_id": contract.name, "tool": contract.name}
     detail = {
         "version": wanted.number,
         "target": render_text(contract.target, {"args": dict(wanted.arguments)}),

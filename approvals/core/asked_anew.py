@@ -1,6 +1,10 @@
-"""What a new version of the policy changed for a call that waits, in words for whoever is asked (A5, S19)."""
+"""What a new version of the policy changed for a call that waits: whether it did, and in words (A5, S19)."""
 
-from approvals.core.policy import Verdict
+from dataclasses import replace
+
+from approvals.core.policy import Verdict, same_or_looser
+from approvals.core.policy_document import Policy, Rule
+from approvals.core.policy_types import Limit
 from approvals.core.terms import AUTHENTICATIONS
 
 _SIGNED_IN = {"session": "a session", "fresh": "a password that was given again just now", "signed": "a passkey"}
@@ -18,6 +22,32 @@ def what_changed(asked: Verdict, today: Verdict) -> str:
     if not said:
         return f"Policy {today.policy_number} asks for more by its {rule}"
     return f"Policy {today.policy_number} {'; it '.join(said)} ({rule})"
+
+
+def moved_by_itself(*, was: Policy, before: Verdict, now: Policy, today: Verdict) -> bool:
+    """True if it is not the policy that asks more of a call than when it was asked, but what the policy looks at: the
+    sums of what was started, the hour, the agent's groups.
+
+    `was` is the version that it was asked under, `now` the one in force; `before` and `today` are what the two say of
+    the call at this moment. They must agree, by the same rule and the same limits, other than in name and message: then
+    an edit between them is unrelated to this very call.
+    """
+    if before.effect != today.effect or before.code != today.code:
+        return False
+    agree = today.effect == "deny" or same_or_looser(before, today)
+    return agree and _decided_by(was, before) == _decided_by(now, today)
+
+
+def _decided_by(policy: Policy, verdict: Verdict) -> tuple[list[Rule], list[Limit]]:
+    """The rule and the limits behind a verdict, without what they are called and say."""
+    passed = {match.expression for match in verdict.matched}
+    rules = [replace(rule, id="", message="") for rule in policy.rules if rule.id == verdict.rule_id]
+    limits = [
+        replace(limit, id="", message="")
+        for limit in policy.limits
+        if f"limit:{limit.id}" == verdict.rule_id or limit.id in passed
+    ]
+    return rules, limits
 
 
 def spoken(seconds: int) -> str:

@@ -115,6 +115,7 @@ def call_judge(
     key: str = "",
     acting: bool = False,
     waiting: bool = False,
+    under: int | None = None,
 ) -> Verdict:
     """The verdict of now on a call: the requester's rights, the contract's admission and checks, today's policy (A5).
 
@@ -122,7 +123,7 @@ def call_judge(
     it. `acting`: the effect starts in this transaction if the verdict lets it; then the sums that limits are judged by
     are held until it ends, so that of two calls that together pass a limit one passes. `waiting`: it is asked what
     becomes of a call that waits for people, and nothing is started on the answer; then freezes are left out, which only
-    say when nothing may be started.
+    say when nothing may be started. `under` an older version instead of the one in force, to compare the two.
 
     Needs the transaction that acts on the verdict: the policy's number is held in it, so that nobody publishes another
     one in between. Never raises for what a rule or value is (S63). Raises Conflict (CALL_DAMAGED, CONTRACT_ALTERED,
@@ -145,7 +146,7 @@ def call_judge(
             "Ask again under today's contract.",
             number,
         )
-    policy = rules_of(tenant_id, number)
+    policy = rules_of(tenant_id, number if under is None else under)
     if waiting and policy.freezes:
         policy = replace(policy, freezes=())
     request = request_judged(
@@ -190,8 +191,9 @@ def request_judged(
     )
 
 
-def proposal_judge(*, proposal: Proposal, state: Mapping[str, Json] | None) -> Verdict:
-    """The verdict of now on a held call, while it waits, with the rights that its requester has now (A5)."""
+def proposal_judge(*, proposal: Proposal, state: Mapping[str, Json] | None, under: int | None = None) -> Verdict:
+    """The verdict of now on a held call, while it waits, with the rights that its requester has now (A5). `under` as
+    for `call_judge`."""
     return call_judge(
         tenant_id=proposal.tenant_id,
         tool_version_id=proposal.tool_version_id,
@@ -205,6 +207,7 @@ def proposal_judge(*, proposal: Proposal, state: Mapping[str, Json] | None) -> V
         ),
         **facts_of(proposal),
         waiting=True,
+        under=under,
     )
 
 

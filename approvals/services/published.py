@@ -12,11 +12,12 @@ from uuid import UUID
 
 from django.db import transaction
 
-from approvals.core.asked_anew import what_changed
+from approvals.core.asked_anew import moved_by_itself, what_changed
 from approvals.core.digest import parse_snapshot
 from approvals.core.policy import NO_RULE, Verdict, same_or_looser, verdict_from
 from approvals.models import Proposal
 from approvals.selectors.bound import read_bound
+from approvals.selectors.policies import rules_of
 from approvals.services.judge import proposal_judge
 from approvals.store import rounds
 from approvals.store.reach import open_after, reach_move, reach_of, reaches_open
@@ -24,6 +25,7 @@ from approvals.store.rounds import Because
 from approvals.store.rows import active_policy_number, lock_permit, lock_proposal, votes_of
 from audit.core.actor import SYSTEM
 from audit.core.jsondoor import Json
+from audit.core.refusal import Refusal
 from audit.store import clock
 
 __all__ = ["open_judge", "open_tenants", "policy_changed", "proposal_judge_published", "stricter_today"]
@@ -69,8 +71,8 @@ def proposal_judge_published(*, proposal_id: UUID) -> Judged:
 
     Stricter for this very call: votes and permit are void and the next round is open, or it is refused where the policy
     denies it now. A loosening, an unrelated edit, a freeze (which holds back what is approved, and closes nothing), and
-    whatever the policy did not say, such as an agent without its rights, change nothing here: not even the row's
-    version.
+    whatever the policy did not say, such as an agent without its rights or sums that have moved, change nothing here:
+    not even the row's version.
     """
     with transaction.atomic():
         # Most of what waits has not changed: that is found without holding anybody up.
@@ -125,9 +127,24 @@ def policy_changed(*, asked: Verdict, today: Verdict) -> Because:
 def _stricter(proposal: Proposal, requirement: Verdict) -> Verdict | None:
     state, _ = _last_read(proposal)
     today = proposal_judge(proposal=proposal, state=state)
-    if today.effect == "deny":
-        return today if _by_policy(today) else None
-    return None if same_or_looser(requirement, today) else today
+    if (today.effect == "deny" and not _by_policy(today)) or same_or_looser(requirement, today):
+        return None
+    return None if _moved_by_itself(proposal, state, requirement, today) else today
+
+
+def _moved_by_itself(proposal: Proposal, state: dict[str, Json] | None, requirement: Verdict, today: Verdict) -> bool:
+    """Whether the version that it was asked under would say the same by now, since the sums or the hour have moved: no
+    publication voids a vote for that. What it comes to is asked when it starts, when the sums are held."""
+    asked_under = requirement.policy_number
+    if asked_under == today.policy_number:
+        return True
+    try:
+        was = rules_of(proposal.tenant_id, asked_under)
+        now = rules_of(proposal.tenant_id, today.policy_number)
+        before = proposal_judge(proposal=proposal, state=state, under=asked_under)
+    except Refusal:
+        return False  # it cannot be said any more, so the stricter one applies
+    return moved_by_itself(was=was, before=before, now=now, today=today)
 
 
 def _by_policy(verdict: Verdict) -> bool:

@@ -5,10 +5,11 @@ from uuid import UUID
 import pytest
 from django.db import transaction
 
-from access.services import agents
+from access.services import agents, people
 from approvals.core.narrowing import Narrowing
 from approvals.models import PolicyReach, Proposal
 from approvals.selectors.proposals import inbox, proposal_detail
+from approvals.services.exposure import exposure_count, exposure_take_back
 from approvals.services.permit import Redeemed, Refused
 from approvals.services.published import open_judge, open_tenants, proposal_judge_published
 from approvals.store.reach import reach_of
@@ -16,7 +17,8 @@ from approvals.web.narrow import Asked
 from approvals.web.strips import strip_of
 from audit.core.refusal import Conflict
 from audit.selectors.entries import entries_for_object
-from tests.support.approvals import ALLOWING, DENYING, POLICY, asking
+from tests.core.approvals.documents import refund
+from tests.support.approvals import ALLOWING, DENYING, POLICY, STATE, asking, edit_as_owner
 
 TWO = asking(("finance", 2))
 UNRELATED = POLICY.replace("id: read-orders, tool: get_order", "id: read-all-orders, tool: get_order")
@@ -107,6 +109,123 @@ def test_a_loosening_and_an_unrelated_edit_touch_nothing_of_what_waits(acme, sou
     carry(acme)
     assert [whole(waiting), whole(granted)] == before
     assert isinstance(acme.redeem(granted), Redeemed)
+
+
+def counted(acme, amount):
+    """Another refund for the same customer is started."""
+    with transaction.atomic():
+        exposure_count(
+            tenant_id=acme.tenant.id, key=f"another-{amount}", contract=refund(),
+            arguments={"amount": amount, "currency": "AUD"}, state=STATE, agent_id=acme.agent.id,
+        )  # fmt: skip
+
+
+DAY = "limits: [{{id: day, tool: refund_order, per: customer, window: 24h, amount: {{AUD: {most}}}, {over}}}]\n"
+DENIES, ASKS = "over: deny", "over: ask, approvers: [{group: leads, count: 1}]"
+
+
+def with_day(rules, *, most=5000, over=ASKS):
+    return rules + DAY.format(most=most, over=over)
+
+
+@pytest.mark.parametrize("over", [ASKS, DENIES])
+def test_sums_that_moved_void_no_vote_when_an_unrelated_version_is_published(acme, over):
+    """A5: an unrelated edit touches nothing. What the sums come to is asked when it starts, when they are held."""
+    acme.publish(with_day(POLICY, over=over))
+    held = acme.hold()
+    counted(acme, 501)
+    before = whole(held)
+    acme.publish(with_day(UNRELATED, over=over))
+    carry(acme)
+    assert whole(held) == before
+    assert acme.decide(held, round=1).status == "granted"
+    granted = whole(held)
+    acme.publish(with_day(POLICY.replace("Refunds over", "All refunds over"), over=over))
+    carry(acme)
+    assert whole(held) == granted
+    answer = acme.redeem(held)
+    assert isinstance(answer, Refused)
+    assert answer.kind == ("ask_again" if over == ASKS else "refused")
+
+
+@pytest.mark.parametrize(
+    ("most", "over"), [(4000, ASKS), (4700, ASKS), (5000, DENIES), (5000, ASKS.replace("count: 1", "count: 2"))]
+)
+def test_a_limit_that_changed_for_this_call_is_relevant_whatever_the_sums_have_come_to(acme, most, over):
+    """Passed under both versions by now, but the limit of this very call is another one (A5)."""
+    people.group_add(actor=acme.tenant.admin.actor, group="leads", user_id=acme.mara.user_id)
+    acme.publish(with_day(POLICY))
+    held = acme.hold()
+    counted(acme, 501)
+    acme.publish(with_day(POLICY, most=most, over=over))
+    carry(acme)
+    assert (row(held).status, row(held).round) == (("refused", 1) if over == DENIES else ("pending", 2))
+
+
+def test_a_limit_that_is_new_and_passed_by_now_is_relevant(acme):
+    held = acme.hold()
+    counted(acme, 501)
+    acme.publish(with_day(POLICY))
+    carry(acme)
+    assert row(held).requires == [{"group": "finance", "count": 1}, {"group": "leads", "count": 1}]
+
+
+FEW = """\
+version: 1
+rules:
+  - {id: known, tool: refund_order, when: "exposure.customer_24h.amount < 500", effect: ask,
+     approvers: [{group: finance, count: 1}], expires_in_s: 900}
+  - {id: refund, tool: refund_order, effect: ask, approvers: [{group: finance, count: 2}], expires_in_s: 900}
+"""
+
+
+def test_a_rule_over_sums_that_no_longer_matches_is_not_the_policys_doing_and_another_rule_is(acme):
+    acme.publish(FEW)
+    held = acme.hold()
+    counted(acme, 501)
+    acme.publish(FEW.replace("id: known", "id: known-customer"))
+    carry(acme)
+    assert (row(held).status, row(held).round) == ("pending", 1)
+    acme.publish(FEW.replace("count: 2", "count: 3"))
+    carry(acme)
+    assert (row(held).status, row(held).round) == ("pending", 2)
+    assert row(held).requires == [{"group": "finance", "count": 3}]
+
+
+def test_sums_that_moved_under_the_version_in_force_void_nothing_before_it_starts(acme):
+    acme.publish(with_day(POLICY))
+    held = acme.hold()
+    counted(acme, 501)
+    assert proposal_judge_published(proposal_id=held.id) == "same"
+    assert acme.decide(held).status == "granted"
+
+
+def test_sums_that_fell_loosen_nothing_for_what_waits(acme):
+    acme.publish(with_day(POLICY))
+    counted(acme, 501)
+    held = acme.hold()
+    exposure_take_back(tenant_id=acme.tenant.id, key="another-501")
+    before = whole(held)
+    acme.publish(with_day(UNRELATED))
+    carry(acme)
+    assert whole(held) == before
+    assert row(held).requires == [{"group": "finance", "count": 1}, {"group": "leads", "count": 1}]
+    assert acme.decide(held).status == "pending"
+
+
+def test_where_the_version_it_was_asked_under_cannot_be_read_the_stricter_one_applies(acme_committed, owner_sql):
+    """S84: nobody can say then that it was only the sums."""
+    from approvals.selectors.policies import _rules
+
+    acme = acme_committed
+    acme.publish(with_day(POLICY))
+    held = acme.hold()
+    counted(acme, 501)
+    edit_as_owner(owner_sql, "approvals_policyversion", 'document = \'{"version": 1, "rules": []}\'', "number = 2")
+    _rules.cache_clear()
+    acme.publish(with_day(UNRELATED))
+    carry(acme)
+    assert (row(held).status, row(held).round) == ("pending", 2)
 
 
 def test_an_agent_without_its_rights_is_no_consequence_of_the_policy_and_is_left_to_the_dispatch(acme):

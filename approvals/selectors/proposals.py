@@ -3,8 +3,6 @@
 Lists carry summaries, never bodies (S88), and one bad row never hides the others (S87).
 """
 
-import base64
-import binascii
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,6 +33,7 @@ from approvals.selectors.standing import (
 )
 from approvals.selectors.summary import UNREADABLE, SummaryRow, rows_of
 from audit.core.actor import Actor
+from audit.core.page_mark import page_mark, page_mark_read
 from audit.core.refusal import Conflict, Invalid, NotFound
 from audit.selectors.counted import counts_of
 from audit.store.clock import ClearanceNow, now
@@ -100,7 +99,7 @@ def inbox(
     descending = view == "decided"
     found = _ordered(actor, view, narrowing)
     if cursor:
-        at, last_id = _position(cursor)
+        at, last_id = page_mark_read(cursor)
         found = found.filter(_behind("settled_at" if descending else "expires_at", at, last_id, descending))
     rows = list(_summaries(actor, _first_of(actor, found, limit + 1)))
     shown = rows[:limit]
@@ -108,7 +107,7 @@ def inbox(
     return InboxPage(
         view=view,  # type: ignore[arg-type]  # one of VIEWS, checked above
         rows=rows_of(shown),
-        next=_cursor(shown[-1].settled_at if descending else shown[-1].expires_at, shown[-1].pk) if more else "",
+        next=page_mark(shown[-1].settled_at if descending else shown[-1].expires_at, shown[-1].pk) if more else "",
         now=rows[0].read_at if rows else now(),
     )
 
@@ -267,19 +266,3 @@ def _behind(column: str, at: datetime, last_id: UUID, descending: bool) -> Q:
     return Q(**{f"{column}__{side}e": at}) & (
         Q(**{f"{column}__{side}": at}) | Q(**{column: at, f"pk__{side}": last_id})
     )
-
-
-def _cursor(at: datetime, last_id: UUID) -> str:
-    return base64.urlsafe_b64encode(f"{at.isoformat()}|{last_id}".encode()).decode().rstrip("=")
-
-
-def _position(cursor: str) -> tuple[datetime, UUID]:
-    try:
-        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
-        at, _, last_id = text.partition("|")
-        moment = datetime.fromisoformat(at)
-        if moment.tzinfo is None:
-            raise ValueError("a time without a zone")
-        return moment, UUID(last_id)
-    except (ValueError, binascii.Error):
-        raise Invalid("This cursor is not one of ours. Read the list from its start.", code="CURSOR_INVALID") from None

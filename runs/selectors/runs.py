@@ -3,8 +3,6 @@
 An agent sees the runs that it opened; a person sees the runs of the tenant, with any role in it.
 """
 
-import base64
-import binascii
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +13,8 @@ from uuid import UUID
 from django.db.models import Case, Count, Exists, IntegerField, OuterRef, Q, QuerySet, Value, When
 
 from audit.core.actor import Actor
-from audit.core.refusal import Invalid, NotFound
+from audit.core.page_mark import page_mark, page_mark_read
+from audit.core.refusal import NotFound
 from audit.store.clock import now
 from runs.core.kinds import FINAL_CALLS
 from runs.core.reducer import REDUCERS
@@ -116,11 +115,11 @@ def runs_page(actor: Actor, wanted: RunFilter = EVERY, *, cursor: str = "", limi
     """Runs, most recently changed first. Raises Invalid (CURSOR_INVALID)."""
     runs = runs_wanted(actor, wanted)
     if cursor:
-        at, last = _read_cursor(cursor)
+        at, last = page_mark_read(cursor)
         runs = runs.filter(Q(updated_at__lt=at) | Q(updated_at=at, id__lt=last))
     found = list(runs.order_by("-updated_at", "-id")[: limit + 1])
     more = found[limit - 1] if len(found) > limit else None
-    return RunPage([run_row(run) for run in found[:limit]], _cursor(more) if more else "")
+    return RunPage([run_row(run) for run in found[:limit]], page_mark(more.updated_at, more.id) if more else "")
 
 
 def runs_wanted(actor: Actor, wanted: RunFilter) -> QuerySet[Run]:
@@ -248,15 +247,3 @@ def _must_be_uuid(text: UUID | str) -> UUID:
     if found is None:
         raise NotFound
     return found
-
-
-def _cursor(run: Run) -> str:
-    return base64.urlsafe_b64encode(f"{run.updated_at.isoformat()} {run.id}".encode()).decode()
-
-
-def _read_cursor(cursor: str) -> tuple[datetime, UUID]:
-    try:
-        at, _, last = base64.urlsafe_b64decode(cursor.encode()).decode().partition(" ")
-        return datetime.fromisoformat(at), UUID(last)
-    except (ValueError, binascii.Error):
-        raise Invalid("This page mark is not one of ours. Start from the first page.", code="CURSOR_INVALID") from None

@@ -2,8 +2,6 @@
 Needs reconciliation). Reads rows and histories only; no reader of a page ever calls a target.
 """
 
-import base64
-import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,7 +18,8 @@ from approvals.selectors.catalogue import active_contracts
 from approvals.selectors.proposals import proposal_detail
 from audit.core.actor import Actor
 from audit.core.jsondoor import open_json
-from audit.core.refusal import Invalid, NotFound, Refusal
+from audit.core.page_mark import page_mark, page_mark_read
+from audit.core.refusal import NotFound, Refusal
 from audit.store.clock import now as clock_now
 from runs.core.kinds import CallState, EventKind, RunStatus
 from runs.core.proof import Proof
@@ -150,7 +149,7 @@ def unresolved_page(actor: Actor, *, after: str = "", limit: int = PAGE) -> Unre
     """One page of the list. Raises Invalid (CURSOR_INVALID)."""
     calls = _dated(unresolved_calls(actor))
     if after:
-        at, last = _read_cursor(after)
+        at, last = page_mark_read(after)
         calls = calls.exclude(since__lt=at).exclude(since=at, id__lte=last)
     found = list(calls.select_related("run").order_by("since", "id")[: limit + 1])
     shown = found[:limit]
@@ -158,7 +157,7 @@ def unresolved_page(actor: Actor, *, after: str = "", limit: int = PAGE) -> Unre
     asked = look_ups_of([call.id for call in shown])
     return UnresolvedPage(
         rows=[_row(call, asked.get(call.id, LookUps()), now) for call in shown],
-        next=_cursor(shown[-1]) if len(found) > limit else "",
+        next=page_mark(shown[-1].since, shown[-1].id) if len(found) > limit else "",
         total=unresolved_count(actor),
         now=now,
     )
@@ -376,15 +375,3 @@ def _may(actor: Actor) -> tuple[bool, str]:
     if actor.has_role("operator"):
         return True, ""
     return False, "Settling an unknown outcome takes the role operator. Ask an admin for it, or tell an operator."
-
-
-def _cursor(call: Any) -> str:
-    return base64.urlsafe_b64encode(f"{call.since.isoformat()} {call.id}".encode()).decode()
-
-
-def _read_cursor(cursor: str) -> tuple[datetime, UUID]:
-    try:
-        at, _, last = base64.urlsafe_b64decode(cursor.encode()).decode().partition(" ")
-        return datetime.fromisoformat(at), UUID(last)
-    except (ValueError, binascii.Error):
-        raise Invalid("This page mark is not one of ours. Start from the first page.", code="CURSOR_INVALID") from None

@@ -191,7 +191,7 @@ def test_somebody_signed_out_elsewhere_is_told_so(acting, mara):
 def test_the_page_says_expired_at_that_moment_without_a_reload(acting, mara):
     acting.policy(
         "{id: read-orders, tool: get_order, effect: allow}",
-        "{id: quick, tool: refund_order, effect: ask, approvers: [{group: finance, count: 1}], expires_in_s: 60}",
+        "{id: quick, tool: refund_order, effect: ask, approvers: [{group: finance, count: 1}], expires_in_s: 25}",
     )
     asked = acting.refund()
     # The reader's clock is wrong by an hour; the countdown follows the server's.

@@ -143,17 +143,6 @@ def test_no_secret_stands_in_the_arguments_of_a_process_or_in_a_log(running: Up)
     assert [secret for secret in secrets if any(secret in text for text in told)] == []
 
 
-def test_a_signal_stops_every_child_the_database_included(up: Up) -> None:
-    """INT here; TERM and HUP take the same way, see below and tests/stack/test_children.py."""
-    up.ready()
-    pids = up.everything()
-    assert len(pids) >= 7
-    assert up.stop(signal.SIGINT) == 0
-    assert not any(alive(pid) for pid in pids)
-    with pytest.raises(httpx.ConnectError):
-        up.get(timeout=5)
-
-
 @pytest.mark.parametrize(("number", "after"), [(signal.SIGTERM, 0.0), (signal.SIGHUP, 0.7), (signal.SIGINT, 2.0)])
 def test_a_signal_during_the_start_leaves_nothing_running(up: Up, number: signal.Signals, after: float) -> None:
     up.start()
@@ -167,19 +156,34 @@ def test_a_signal_during_the_start_leaves_nothing_running(up: Up, number: signal
     assert all_gone(list(seen), 15)
 
 
-def test_a_later_start_continues_with_the_data_and_the_passwords(up: Up) -> None:
+def test_stopped_by_a_signal_or_killed_nothing_is_left_and_the_next_start_continues(up: Up) -> None:
+    """The database included. INT here; TERM and HUP take the same way, see above and tests/stack/test_children.py."""
     up.ready()
-    first = [line for line in up.out if "@acme.example.test" in line]
-    run = eventually(lambda: (up.folder / "var/run/agent.json").exists(), 30)
-    assert run
-    up.stop()
+    people = [line for line in up.out if "@acme.example.test" in line]
+    assert eventually(lambda: (up.folder / "var/run/agent.json").exists(), 30)
+    pids = up.everything()
+    assert len(pids) >= 7
+    assert up.stop(signal.SIGINT) == 0
+    assert not any(alive(pid) for pid in pids)
+    with pytest.raises(httpx.ConnectError):
+        up.get(timeout=5)
     charges = (up.folder / "var/reference/acme/orders.json").read_text()
 
     up.ready()
 
-    assert [line for line in up.out if "@acme.example.test" in line] == first
+    assert [line for line in up.out if "@acme.example.test" in line] == people
     assert (up.folder / "var/reference/acme/orders.json").read_text() == charges
     assert up.err == []
+    if sys.platform != "linux":
+        return  # only Linux ends children with their parent
+    pids = up.everything()
+    up.process.kill()
+    up.process.wait(10)
+    assert all_gone(pids, 30)
+
+    up.ready()
+
+    assert up.get().status_code < 500
 
 
 def test_a_second_start_beside_a_running_one_is_a_sentence(running: Up) -> None:
@@ -247,14 +251,3 @@ def test_a_child_that_is_killed_comes_back_and_the_page_answers(running: Up, nam
 def test_a_request_made_while_the_web_server_restarts_is_answered_late_not_refused(running: Up) -> None:
     os.kill(running.children()["web"], signal.SIGKILL)
     assert running.get("/sign-in/").status_code == 200
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
-def test_after_a_kill_of_the_launcher_nothing_is_left_and_the_next_start_continues(up: Up) -> None:
-    up.ready()
-    pids = up.everything()
-    up.process.kill()
-    up.process.wait(10)
-    assert all_gone(pids, 30)
-    up.ready()
-    assert up.get().status_code < 500

@@ -122,8 +122,6 @@ WITH_IDS: dict[str, list[Ask]] = {
         change("on"),
         Ask("POST", lambda ids: {"verb": "join", "group": ids.slug}, who=PERSON),
     ],
-    "sign-in/provider/to/<slug:slug>/": [Ask(who=PERSON)],
-    "sign-in/provider/back/<slug:slug>/": [Ask(query=lambda _: {"state": "x", "code": "y"}, who=PERSON)],
     "access/groups/<slug:slug>/": [Ask(who=PERSON), of_user("add"), of_user("remove")],
     "access/agents/<uuid:agent_id>/": [
         Ask(who=PERSON),
@@ -303,6 +301,9 @@ WITHOUT_IDS = {
     "account/confirm/options/",
     "sign-in/provider/",
     "sign-in/provider/first/",
+    # For whoever is not signed in. The short name is an organisation's, which its people type there.
+    "sign-in/provider/to/<slug:slug>/",
+    "sign-in/provider/back/<slug:slug>/",
     "account/provider/",
     "access/provider/",
     "sign-in/second/",

@@ -58,6 +58,7 @@ def test_a_signature_by_another_key_under_this_ones_name_does_not_fit():
     other = Publisher()
     assert not fits(other.forged(CONTRACT, kid=TEAM.fingerprint), CONTRACT)
     assert not fits(other.signed(CONTRACT), CONTRACT), "of its own name, held against the wrong key"
+    assert not fits(TEAM.forged(CONTRACT, kid="0" * 64), CONTRACT), "of the right key, under another's name"
 
 
 def test_every_changed_bit_of_a_signature_is_noticed():

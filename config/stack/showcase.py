@@ -118,6 +118,7 @@ class Showcase:
             ("styleguide-light", "reviewer", "/styleguide/?show=light"),
             ("styleguide-dark", "reviewer", "/styleguide/?show=dark"),
             ("sign-in", "", "/sign-in/"),
+            ("sign-in-own", "", "/sign-in/provider/"),
         ]
 
     def _ask(

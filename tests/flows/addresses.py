@@ -301,9 +301,6 @@ WITHOUT_IDS = {
     "account/confirm/options/",
     "sign-in/provider/",
     "sign-in/provider/first/",
-    # For whoever is not signed in. The short name is an organisation's, which its people type there.
-    "sign-in/provider/to/<slug:slug>/",
-    "sign-in/provider/back/<slug:slug>/",
     "account/provider/",
     "access/provider/",
     "sign-in/second/",
@@ -327,6 +324,8 @@ WITHOUT_IDS = {
     "api/v1/schema/",
     "api/v1/",
 }
+# For whoever is not signed in: the short name is an organisation's, which its people type there, and names nothing of it.
+FOR_ANYBODY = {"sign-in/provider/to/<slug:slug>/", "sign-in/provider/back/<slug:slug>/"}
 
 WS_WITH_IDS: dict[str, Callable[[Ids], dict[str, Any]]] = {
     "ws/proposals/<uuid:proposal_id>/": lambda _: {"seen": "of yesterday"},

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection
 from fido2 import cbor
 from fido2.utils import websafe_decode, websafe_encode
 from fido2.webauthn import (
@@ -34,6 +33,7 @@ from access.selectors.assertion import (
 from audit.core.jsondoor import open_json_object
 from audit.core.refusal import Conflict, Invalid, Refusal
 from audit.store import clock
+from audit.store.pruning import remove_oldest
 
 _ANSWER_LIMIT = 32_768
 _SWEPT = 20
@@ -62,12 +62,7 @@ def make(user_id: str | UUID, session_id: str, purpose: str) -> bytes:
         user_id=user_id, session_id=session_id, purpose=purpose, challenge=challenge,
         expires_at=clock.now() + CHALLENGE_LIVES,
     )  # fmt: skip
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM access_passkeychallenge WHERE id IN (SELECT id FROM access_passkeychallenge "
-            "WHERE expires_at < clearance_now() ORDER BY expires_at LIMIT %s FOR UPDATE SKIP LOCKED)",
-            [_SWEPT],
-        )
+    remove_oldest("access_passkeychallenge", by="expires_at", limit=_SWEPT, where="expires_at < clearance_now()")
     return challenge
 
 

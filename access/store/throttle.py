@@ -14,6 +14,7 @@ from access.core import throttle
 from access.core.throttle import Limit
 from access.models import Throttle
 from audit.store import clock
+from audit.store.pruning import remove_oldest
 
 _TELL_AGAIN = timedelta(minutes=15)
 _STALE = "1 day"
@@ -80,12 +81,8 @@ def _locked(limit: Limit, key: str) -> Throttle:
 
 def _sweep() -> None:
     """Each new counter takes a few old ones with it: the table stays as large as a day's callers."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM access_throttle WHERE id IN (SELECT id FROM access_throttle "
-            "WHERE full_at < clearance_now() - %s::interval ORDER BY full_at LIMIT %s FOR UPDATE SKIP LOCKED)",
-            [_STALE, _SWEPT],
-        )
+    where, values = "full_at < clearance_now() - %s::interval", [_STALE]
+    remove_oldest("access_throttle", by="full_at", limit=_SWEPT, where=where, values=values)
 
 
 def _hash(key: str) -> str:

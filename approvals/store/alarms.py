@@ -11,6 +11,7 @@ from access.selectors.addressees import people_with_role
 from access.store import mailer
 from approvals.models import Alarm, Notice, Proposal
 from audit.store import clock
+from audit.store.pruning import remove_ended
 
 LEASE = timedelta(minutes=5)
 """Whoever takes notices to mail them has them for so long; then they are due again."""
@@ -104,27 +105,12 @@ def put_back(rows: Collection[Notice], wait: timedelta) -> None:
 
 def forget_old(*, limit: int) -> int:
     """Remove lines that ended long ago, the oldest first, at most so many of each kind; how many."""
-    removed = 0
-    with connection.cursor() as cursor:
-        for outcome, days in KEPT_DAYS.items():
-            cursor.execute(
-                "DELETE FROM approvals_notice WHERE id IN (SELECT id FROM approvals_notice "
-                "WHERE outcome = %s AND ended_at IS NOT NULL "
-                "AND ended_at < (SELECT clearance_now()) - %s * interval '1 day' "
-                "ORDER BY ended_at LIMIT %s FOR UPDATE SKIP LOCKED)",
-                [outcome, days, limit],
-            )
-            removed += cursor.rowcount
-    return removed
+    return sum(
+        remove_ended("approvals_notice", days=days, limit=limit, where="outcome = %s", values=[outcome])
+        for outcome, days in KEPT_DAYS.items()
+    )
 
 
 def forget_old_alarms(*, limit: int) -> int:
     """Remove alarms that were over long ago, the oldest first, at most so many; how many. Open ones are kept."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "DELETE FROM approvals_alarm WHERE id IN (SELECT id FROM approvals_alarm WHERE ended_at IS NOT NULL "
-            "AND ended_at < (SELECT clearance_now()) - %s * interval '1 day' "
-            "ORDER BY ended_at LIMIT %s FOR UPDATE SKIP LOCKED)",
-            [ALARM_KEPT_DAYS, limit],
-        )
-        return int(cursor.rowcount)
+    return remove_ended("approvals_alarm", days=ALARM_KEPT_DAYS, limit=limit)

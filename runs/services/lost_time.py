@@ -16,22 +16,21 @@ from datetime import datetime
 
 from django.db import transaction
 
-from approvals.selectors.catalogue import active_contracts
 from approvals.services.epoch import EpochRow, epoch_last, proposal_found
-from audit.core.refusal import Refusal
 from audit.services.record import audit_record
 from audit.store import clock
 from runs.core import leases
 from runs.core.kinds import OPEN_CALLS, CallState
 from runs.core.kinds import EventKind as K
+from runs.selectors.restored import LONGEST, last_arrival, quiet_at
 from runs.services.dispatch import dispatch_look_up
 from runs.services.outcome import Ending, dispatch_unknown_answer
-from runs.services.reconcile import LEASE_MS, LONGEST, SLOWEST_MS
+from runs.services.reconcile import LEASE_MS, SLOWEST_MS
 from runs.services.recording import dispatch_end_in
 from runs.services.work import Gone, Work
 from runs.store import claims
 from runs.store.append import append, lock_run
-from runs.tools.outcome import LookedUp, Outcome
+from runs.tools.outcome import LookedUp
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +52,7 @@ def lost_time_pass(*, work: Work) -> Work | None:
         return None
     asked_at = clock.now()
     found = dispatch_look_up(work=work, attempt=None)
-    conclusive_at = quiet_at(work, restored_at)
+    conclusive_at = _quiet_at(work, restored_at)
     if found.found:
         try:
             _adopt(work, found, epoch=epoch_last(), guarded=True)
@@ -94,33 +93,16 @@ def _may_have_happened(work: Work, restored_at: datetime) -> bool:
     return not harmless and work.run.created_at < restored_at
 
 
-def quiet_at(work: Work, restored_at: datetime) -> datetime:
-    """When no request of the lost time can arrive any more: neither the call's own nor another one on its record.
-
-    Such a request was sent before the restore was noticed, or by a process that nobody has stopped. Which tools share
-    the record is not written anywhere: each whose contract begins the name of a record as this one begins may. Where a
-    stored contract is not the one that was admitted, the most patient one that ever is.
-    """
-    try:
-        admitted = [one.contract for one in active_contracts(work.tenant_id)]
-    except Refusal:
-        return _arrives_until(restored_at, *LONGEST)
-    sharing = (
-        one for one in admitted if not one.read_only and work.resource.startswith(one.resource.partition("$")[0])
-    )
-    return max(_arrives_until(restored_at, one.timeout_ms, one.settle_after_ms) for one in (work.contract, *sharing))
-
-
-def _arrives_until(restored_at: datetime, timeout_ms: int, settle_after_ms: int) -> datetime:
-    return leases.conclusive_at(leases.request_deadline(restored_at, timeout_ms), settle_after_ms)
+def _quiet_at(work: Work, restored_at: datetime) -> datetime:
+    return quiet_at(tenant_id=work.tenant_id, contract=work.contract, resource=work.resource, restored_at=restored_at)
 
 
 def _when_its_record_is_quiet(work: Work, restored_at: datetime) -> Work | None:
     """The work, once what is read of its record is the last that the lost time has made; else its row is given back."""
     now = work.claim.claimed_at
-    if now >= _arrives_until(restored_at, *LONGEST):
+    if now >= last_arrival(restored_at, *LONGEST):
         return work
-    until = quiet_at(work, restored_at)
+    until = _quiet_at(work, restored_at)
     if now >= until:
         return work
     _too_early(work, until)
@@ -134,16 +116,14 @@ def _too_early(work: Work, until: datetime) -> None:
 
 def _adopt(work: Work, found: LookedUp, *, epoch: EpochRow, guarded: bool) -> None:
     """It happened in the lost time: the call ends as succeeded, with the reference that the target shows."""
-    outcome = Outcome(
-        "succeeded", reference=found.reference, result=found.result, code=found.code, message=found.message,
-        duration_ms=found.duration_ms, result_bytes=found.result.size_bytes if found.result else 0,
-    )  # fmt: skip
     with transaction.atomic():
         loaded = lock_run(work.run.id)
         machine = work.standing(loaded, *OPEN_CALLS)
         ending = Ending.looked_up(work=work, found=found, now=clock.now())
         ending = replace(ending, body={**ending.body, "epoch": epoch.number})
-        dispatch_end_in(loaded=loaded, work=work, machine=machine, ending=ending, outcome=outcome, guarded=guarded)
+        dispatch_end_in(
+            loaded=loaded, work=work, machine=machine, ending=ending, outcome=found.as_outcome(), guarded=guarded
+        )
         if machine.proposal_id:
             told = {"reference": found.reference, "key": work.call.key, "found_by": "look-up", "epoch": epoch.number}
             proposal_found(proposal_id=machine.proposal_id, told=told)

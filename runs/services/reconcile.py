@@ -12,7 +12,6 @@ from uuid import UUID
 
 from django.db import transaction
 
-from approvals.core.contract import CONTRACT_SCHEMA
 from approvals.selectors.catalogue import contract_version
 from approvals.services.settling import permit_settle
 from audit.core.refusal import Refusal
@@ -25,7 +24,7 @@ from runs.core.reducer import CallMachine
 from runs.models import Dispatch
 from runs.selectors.history import folded
 from runs.selectors.look_ups import Note
-from runs.selectors.restored import last_deadline
+from runs.selectors.restored import LONGEST, last_deadline
 from runs.services.dispatch import LOOK_UP_SECONDS, dispatch_look_up
 from runs.services.outcome import Ending
 from runs.services.recording import dispatch_end_in
@@ -33,16 +32,12 @@ from runs.services.work import Gone, Job, Work
 from runs.store import claims, look_ups, resources
 from runs.store.append import Loaded, lock_run, tell_call
 from runs.store.claims import Claim
-from runs.tools.outcome import LookedUp, Outcome
+from runs.tools.outcome import LookedUp
 
 log = logging.getLogger(__name__)
 
 LEASE_MS = round((LOOK_UP_SECONDS + 5) * 1000)
 SLOWEST_MS = 60_000
-LONGEST = (
-    CONTRACT_SCHEMA["properties"]["timeout_ms"]["maximum"], CONTRACT_SCHEMA["properties"]["settle_after_ms"]["maximum"]
-)  # fmt: skip
-"""The time limit and the settling time that a contract may declare at most, in ms."""
 
 
 def reconcile_call(*, claim: Claim) -> None:
@@ -123,15 +118,7 @@ def _happened(work: Work, found: LookedUp) -> None:
             work=work,
             machine=machine,
             ending=Ending.looked_up(work=work, found=found, now=clock.now()),
-            outcome=Outcome(
-                "succeeded",
-                reference=found.reference,
-                result=found.result,
-                code=found.code,
-                message=found.message,
-                duration_ms=found.duration_ms,
-                result_bytes=found.result.size_bytes if found.result else 0,
-            ),
+            outcome=found.as_outcome(),
             guarded=True,
         )
 

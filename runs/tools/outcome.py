@@ -99,6 +99,18 @@ class LookedUp:
         """At least one effect carries our key."""
         return self.count > 0
 
+    def as_outcome(self) -> Outcome:
+        """How the call ended, where it is found."""
+        return Outcome(
+            "succeeded",
+            reference=self.reference,
+            result=self.result,
+            code=self.code,
+            message=self.message,
+            duration_ms=self.duration_ms,
+            result_bytes=self.result.size_bytes if self.result else 0,
+        )
+
 
 def label(value: Json, *, source: str, cap_bytes: int) -> Labelled:
     """`value` as untrusted content of `source`, cut at `cap_bytes` of its canonical text."""

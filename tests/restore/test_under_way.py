@@ -15,7 +15,8 @@ import pytest
 from approvals.models import Permit, Proposal
 from audit.store import clock
 from runs.models import ResourceLease
-from runs.services import lost_time, sending
+from runs.selectors.restored import quiet_at
+from runs.services import sending
 from runs.services.reconciliation import reconciliation_decide
 from runs.services.restore import database_restored, database_restored_if_elsewhere
 from runs.services.work import Job, Work
@@ -154,6 +155,10 @@ def test_settled_before_the_backup_and_sent_again_in_the_lost_time_its_free_reco
     assert (found.state, world.keys(order)) == ("refused", [asked.key])
 
 
+def quiet(work, at):
+    return quiet_at(tenant_id=work.tenant_id, contract=work.contract, resource=work.resource, restored_at=at)
+
+
 def test_a_tool_on_other_records_does_not_make_it_wait_and_one_on_the_same_does(world):
     order = world.order()
     world.admit(
@@ -163,12 +168,12 @@ def test_a_tool_on_other_records_does_not_make_it_wait_and_one_on_the_same_does(
     call = world.held(order)
     work = Work.verified(Job.looking_at(row(call)))
     at = clock.now()
-    assert lost_time.quiet_at(work, at) == at + timedelta(milliseconds=2_000 + 300)
+    assert quiet(work, at) == at + timedelta(milliseconds=2_000 + 300)
     world.admit(
         "refund_order",
         lambda d: d.update(name="cancel_order", settle_after_ms=60_000, resource="order:${args.order_id}"),
     )
-    assert lost_time.quiet_at(work, at) == at + timedelta(milliseconds=2_000 + 60_000)
+    assert quiet(work, at) == at + timedelta(milliseconds=2_000 + 60_000)
 
 
 def test_a_contract_that_was_altered_in_the_database_makes_it_wait_the_longest(world, owner_sql):
@@ -178,4 +183,4 @@ def test_a_contract_that_was_altered_in_the_database_makes_it_wait_the_longest(w
     owner_sql("ALTER TABLE approvals_toolversion DISABLE TRIGGER USER")
     owner_sql("UPDATE approvals_toolversion SET digest = repeat('0', 64) WHERE document->>'name' = 'altered_tool'")
     at = clock.now()
-    assert lost_time.quiet_at(work, at) == at + timedelta(milliseconds=900_000 + 86_400_000)
+    assert quiet(work, at) == at + timedelta(milliseconds=900_000 + 86_400_000)

@@ -324,7 +324,7 @@ WITHOUT_IDS = {
     "api/v1/schema/",
     "api/v1/",
 }
-# For whoever is not signed in: the short name is an organisation's, which its people type there, and names nothing of it.
+# For whoever is not signed in: the short name is an organisation's, which its people type; it names nothing of theirs.
 FOR_ANYBODY = {"sign-in/provider/to/<slug:slug>/", "sign-in/provider/back/<slug:slug>/"}
 
 WS_WITH_IDS: dict[str, Callable[[Ids], dict[str, Any]]] = {

@@ -28,7 +28,7 @@ from runs.selectors.history import RunDamaged, folded
 from runs.selectors.run_tools import tools_of
 from runs.selectors.runs import run_visible
 from runs.selectors.stops import stop_of
-from runs.services.state_now import ASKED, state_now
+from runs.services.state_now import state_now
 
 TITLES = {"repeat": "Idempotency: is it there already", "stop": "Stops", "end": "What would become of it"}
 
@@ -73,8 +73,8 @@ def call_walk(*, actor: Actor, question: Question) -> Walked:
     """
     require_reader(actor)
     if question.read_now:
-        tool = question.tool
-        with audit_refusals(actor=actor, action=ASKED, object_type="tool", object_id=tool, tool=tool):
+        entry = {"object_type": "tool", "object_id": question.tool, "tool": question.tool}
+        with audit_refusals(actor=actor, action="contract.target_asked", **entry):
             require_admin(actor)
     run = run_visible(actor, question.run_id) if question.run_id is not None else None
     state = _state(run)

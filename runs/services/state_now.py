@@ -26,8 +26,6 @@ from runs.models import Dispatch
 from runs.selectors.state_offer import LONGEST_S, unsafe_read
 from runs.services.dispatch import state_read
 
-ASKED, READ = "contract.target_asked", "contract.target_read"
-
 
 def state_now(*, actor: Actor, wanted: ToRead) -> Reading:
     """Ask the target of a simulated call for its state. What goes wrong there is told, never raised.
@@ -48,16 +46,16 @@ def state_now(*, actor: Actor, wanted: ToRead) -> Reading:
         "acting_for": wanted.acting_user,
         "digest": wanted.digest,
     }
-    with audit_refusals(actor=actor, action=ASKED, detail=detail, **entry):
+    with audit_refusals(actor=actor, action="contract.target_asked", detail=detail, **entry):
         target_read_take(actor=actor)
-        audit_record(actor=actor, action=ASKED, detail=detail, **entry)
+        audit_record(actor=actor, action="contract.target_asked", detail=detail, **entry)
     reading, size = _asked(actor, wanted)
     refusal, state = reading.refusal, reading.state
     came = {"code": refusal.code} if refusal else {"snapshot": None if state is None else _hash(state)}
     with transaction.atomic():
         audit_record(
             actor=actor,
-            action=READ,
+            action="contract.target_read",
             verdict="failed" if refusal else "ok",
             detail=detail | came,
             result_bytes=size,

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from access.selectors.actors import LENT
+from access.selectors.actors import LENT, STEP_DUE
 
 STAMPS = f"""
 SELECT asked.place, md5(ROW(
          s.session_data, u.password, u.is_active, u.name, u.time_zone, u.theme, m.is_active, m.roles,
          ARRAY(SELECT g.slug FROM access_groupmember place JOIN access_group g ON g.id = place.group_id
                 WHERE place.membership_id = m.id ORDER BY g.slug),
-         {LENT})::text)
+         {LENT}, {STEP_DUE}, {STEP_DUE} <= clearance_now())::text)
   FROM unnest(%s::text[], %s::uuid[], %s::uuid[]) WITH ORDINALITY AS asked (key, user_id, tenant_id, place)
   JOIN django_session s ON s.session_key = asked.key AND s.expire_date > clearance_now()
   JOIN access_user u ON u.id = asked.user_id
@@ -31,7 +31,8 @@ class Sitting:
 
 def stamps_of(sittings: Collection[Sitting]) -> Mapping[Sitting, str]:
     """A stamp that is another one whenever `person_of_key` may give another answer: the session's own data, the
-    password, whether account and membership are active, roles, groups, whose place they hold, name, zone and theme. A
+    password, whether account and membership are active, roles, groups, whose place they hold, what second step they
+    owe, name, zone and theme. A
     session that has ended has none."""
     if not sittings:
         return {}

@@ -62,7 +62,7 @@ def passkey_add(*, actor: Actor, response: str, name: str) -> UUID:
             # By the fingerprint a signature is told years later, whoever edits the key's row meanwhile.
             detail={"passkey": row.id, "name": called, "fingerprint": fingerprint(made.public_key)},
         )  # fmt: skip
-        step_ask_if_wanted(actor)
+        step_ask_if_wanted(actor=actor)
     tell_owner(actor.id, f"A passkey was added to your account: {called}.")
     return row.id
 

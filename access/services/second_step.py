@@ -66,7 +66,7 @@ def app_finish(*, actor: Actor, code: str) -> list[str]:
         row.save()
         made = codes.new_recovery_codes(UUID(actor.id))
         audit_record(actor=actor, action="factor.app_added", object_type="account", object_id=actor.id)
-        step_ask_if_wanted(actor)
+        step_ask_if_wanted(actor=actor)
     tell_owner(actor.id, "An app for codes was added to your account.")
     return made
 
@@ -111,7 +111,7 @@ def second_step_set(*, actor: Actor, on: bool) -> None:
         if on:
             _second(actor)
         else:
-            check_not_wanted(actor)
+            check_not_wanted(actor=actor)
         SecondFactor.objects.update_or_create(user_id=actor.id, defaults={"at_sign_in": on})
         audit_record(
             actor=actor, action="factor.step_set", object_type="account", object_id=actor.id, detail={"on": on}

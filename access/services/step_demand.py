@@ -44,7 +44,7 @@ def step_demand_set(*, actor: Actor, of: str, days: int = 0) -> None:
         )  # fmt: skip
 
 
-def step_ask_if_wanted(actor: Actor) -> None:
+def step_ask_if_wanted(*, actor: Actor) -> None:
     """Let the actor's sign-in ask for the second step that they have just set up, where an organisation of theirs wants
     one: else they would have it and still owe it. In the caller's transaction."""
     if not step_wanted(actor.tenant_id, actor.id):
@@ -60,7 +60,7 @@ def step_ask_if_wanted(actor: Actor) -> None:
     )  # fmt: skip
 
 
-def check_not_wanted(actor: Actor) -> None:
+def check_not_wanted(*, actor: Actor) -> None:
     """Raises Conflict (SECOND_STEP_WANTED) where the actor's organisation wants a second step of them."""
     if step_wanted(actor.tenant_id, actor.id):
         raise Conflict(

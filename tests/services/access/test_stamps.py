@@ -7,7 +7,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from access.models import Membership, User
+from access.models import Membership, SecondStepDemand, User
 from access.selectors.stamps import Sitting, stamps_of
 from access.services import people
 from access.services.delegation import delegation_give, delegation_revoke
@@ -49,6 +49,9 @@ CHANGES = {
     "another zone": lambda person, admin: User.objects.filter(pk=person.user_id).update(time_zone="Asia/Tokyo"),
     "ended membership": lambda person, admin: Membership.objects.filter(user_id=person.user_id).update(is_active=False),
     "other roles": lambda person, admin: Membership.objects.filter(user_id=person.user_id).update(roles=["auditor"]),
+    "a second step wanted": lambda person, admin: SecondStepDemand.objects.create(
+        tenant_id=person.tenant_id, of="everybody", begins_at=clock.now(), set_at=clock.now(), set_by="Ada"
+    ),
     "out of the group": lambda person, admin: people.group_remove(
         actor=admin.actor, group="finance", user_id=person.user_id
     ),

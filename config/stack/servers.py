@@ -124,8 +124,12 @@ class Postgres:
         until = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < until:
             with contextlib.suppress(psycopg.OperationalError):
-                psycopg.connect(self.url(SUPERUSER, "postgres"), connect_timeout=5).close()
-                return True
+                with psycopg.connect(self.url(SUPERUSER, "postgres"), connect_timeout=5) as connection:
+                    found = connection.execute("select pg_is_in_recovery()").fetchone()
+                if found == (False,):
+                    return True
+                # It reads a backup's log and answers readers only; how long that takes is the log's length.
+                until = max(until, time.monotonic() + seconds)
             time.sleep(0.02)
         return False
 

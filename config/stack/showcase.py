@@ -198,6 +198,8 @@ class Showcase:
             ("inbox-chosen", "reviewer", f"/inbox/chosen/?{chosen}"),
             ("inbox-none-chosen", "reviewer", "/inbox/chosen/"),
             ("replay", "admin", f"/policies/replays/{made['replay']}/"),
+            ("tool-key-revoked", "admin", "/tools/get_order/"),
+            ("publisher-keys", "admin", "/tools/publisher-keys/"),
         ]
         self.documents += [
             ("policy", "admin", f"/policies/draft/{made['draft']}/#replay"),

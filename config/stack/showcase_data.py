@@ -9,24 +9,32 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict
 from uuid import UUID
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from jwt import PyJWS
+
 from access.selectors.actors import actor_for_session, tenant_id_of, user_id_of
 from access.services.delegation import delegation_give
 from access.services.people import group_add, group_create, group_remove, member_add
 from access.services.webhook import webhook_set, webhook_test
+from approvals.core.contract_signing import ALGORITHM, DOMAIN, FORMAT
 from approvals.core.contract_text import written
 from approvals.selectors.catalogue import contract_document
+from approvals.selectors.contract_signatures import KeyRow
 from approvals.selectors.policies import policy_in_force
 from approvals.selectors.policy_drafts import drafts_open
 from approvals.services.candidate import candidate_store
 from approvals.services.claim import proposal_claim
-from approvals.services.contract import contract_admit
+from approvals.services.contract import contract_admit, contract_sign
 from approvals.services.decision import decision_record
 from approvals.services.edit import proposal_edit, proposal_edit_preview
 from approvals.services.policy import policy_publish
 from approvals.services.policy_draft import policy_draft_create
+from approvals.services.publisher import publisher_key_add, publisher_key_revoke
 from approvals.services.question import question_ask
 from approvals.services.replay import replay_ask
 from audit.core.actor import Actor
+from audit.core.canonical import canonical_bytes
 from audit.store import clock
 
 POLICY = Path(__file__).resolve().parent.parent / "demo_data" / "policies" / "acme.yaml"
@@ -134,7 +142,21 @@ def prepare(admin_email: str) -> None:
     policy_draft_create(actor=admin, name="Refunds before Christmas", source=looser + TESTS)
     contract_admit(actor=admin, document=_contract("get_order") | {"title": "Look an order up by its number"})
     candidate = _contract("refund_order") | {"approval": "policy", "expires_in_s": 3600, "title": "Pay an order back"}
-    candidate_store(actor=admin, source=written(candidate), note="Small refunds need nobody.", based_on=1)
+    team = Ed25519PrivateKey.generate()
+    lost = Ed25519PrivateKey.generate()
+    key = _key(admin, "Payments Team", team)
+    candidate_store(
+        actor=admin,
+        source=written(candidate),
+        note="Small refunds need nobody.",
+        based_on=1,
+        signature=_signed(team, key.fingerprint, candidate),
+    )
+    old = _key(admin, "Warehouse", lost)
+    order = _contract("get_order")
+    number = _number("get_order")
+    contract_sign(actor=admin, tool="get_order", number=number, signature=_signed(lost, old.fingerprint, order))
+    publisher_key_revoke(actor=admin, key_id=old.id, because="The laptop with it was lost.")
 
 
 def finish(admin_email: str, reviewer_email: str, hook: str, asked: dict[str, Asked]) -> str:
@@ -206,6 +228,23 @@ def _contract(tool: str) -> dict[str, Any]:
     found = contract_document(_tenant(), tool)
     assert found is not None
     return found[1]
+
+
+def _number(tool: str) -> int:
+    found = contract_document(_tenant(), tool)
+    assert found is not None
+    return found[0]
+
+
+def _key(admin: Actor, publisher: str, key: Ed25519PrivateKey) -> KeyRow:
+    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    return publisher_key_add(actor=admin, publisher=publisher, public_key=public, at_console=True)
+
+
+def _signed(key: Ed25519PrivateKey, fingerprint: str, document: dict[str, Any]) -> str:
+    """As the program of the SDK signs, which is no part of this installation."""
+    header = {"typ": DOMAIN, "format": FORMAT, "kid": fingerprint}
+    return PyJWS().encode(canonical_bytes(document), key, ALGORITHM, headers=header, is_payload_detached=True)
 
 
 def _actor(email: str) -> Actor:

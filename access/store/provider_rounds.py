@@ -7,13 +7,14 @@ import secrets
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from access.core.oidc import ROUND_LIVES
 from access.models import IdentityProvider, ProviderRound
 from access.store.secrets import hash_of
 from audit.core.refusal import Conflict
 from audit.store import clock
+from audit.store.pruning import remove_oldest
 
 _SWEPT = 20
 
@@ -37,12 +38,7 @@ def make(provider: IdentityProvider, *, purpose: str, user_id: UUID | None, brow
             client_id=provider.client_id, state_hash=hash_of(state), browser_hash=hash_of(browser), nonce=nonce,
             verifier=verifier, next=next_path, began_at=now, expires_at=now + ROUND_LIVES,
         )  # fmt: skip
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "DELETE FROM access_providerround WHERE id IN (SELECT id FROM access_providerround "
-                "WHERE expires_at < clearance_now() ORDER BY expires_at LIMIT %s FOR UPDATE SKIP LOCKED)",
-                [_SWEPT],
-            )
+        remove_oldest("access_providerround", by="expires_at", limit=_SWEPT, where="expires_at < clearance_now()")
     digest = hashlib.sha256(verifier.encode()).digest()
     return Begun(state, nonce, base64.urlsafe_b64encode(digest).rstrip(b"=").decode())
 

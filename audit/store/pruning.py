@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from django.db import connection
 
 
-def remove_oldest(table: str, *, by: str, limit: int, where: str, values: Sequence[object] = ()) -> int:
+def remove_oldest(table: str, *, by: str, limit: int, where: str, values: Sequence[str | int] = ()) -> int:
     """Remove at most `limit` rows of `table` for which `where` (SQL of ours, with `values`) holds, in the order of the
     column `by`; how many. Rows that somebody holds at this moment are left for the next time."""
     with connection.cursor() as cursor:
@@ -17,7 +17,7 @@ def remove_oldest(table: str, *, by: str, limit: int, where: str, values: Sequen
         return int(cursor.rowcount)
 
 
-def remove_ended(table: str, *, days: int, limit: int, where: str = "true", values: Sequence[object] = ()) -> int:
+def remove_ended(table: str, *, days: int, limit: int, where: str = "true", values: Sequence[str | int] = ()) -> int:
     """The same for rows that ended more than so many days ago."""
     return remove_oldest(
         table,

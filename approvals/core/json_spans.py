@@ -3,14 +3,15 @@
 Reads what the JSON door has let through. YAML's parser is not asked: it stumbles over tabs and over pairs of escapes.
 """
 
-import json
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
 from approvals.core.yaml_door import Lines
 from approvals.core.yaml_spans import Span
+from audit.core.jsondoor import open_json
 from audit.core.pointers import pointer
+from audit.core.refusal import Refusal
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -27,7 +28,7 @@ def json_lines(text: str) -> Lines:
     lines = Lines(text)
     try:
         root = json_spans_of(text)
-    except LookupError:
+    except (LookupError, Refusal):
         return lines
     ends = [found.start() for found in re.finditer("\n", text)]
     for path, span in _places(root, []):
@@ -59,7 +60,7 @@ def _container(text: str, start: int) -> Span:
         if span.kind == "map":
             key = Span("scalar", at, _scalar_end(text, at), flow=True)
             span.keys.append(key)
-            span.names.append(str(json.loads(text[key.start : key.end])))
+            span.names.append(_name(text[key.start : key.end]))
             at = _past_space(text, _past(text, _past_space(text, key.end), ":"))
         span.items.append(_value(text, at))
         at = _past_space(text, span.items[-1].end)
@@ -67,6 +68,13 @@ def _container(text: str, start: int) -> Span:
             at = _past_space(text, _past(text, at, ","))
     span.end = at + 1
     return span
+
+
+def _name(written: str) -> str:
+    if "\\" not in written:
+        return written[1:-1]
+    data = written.encode()
+    return str(open_json(data, limit=len(data)))
 
 
 def _scalar_end(text: str, at: int) -> int:

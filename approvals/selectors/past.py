@@ -1,7 +1,6 @@
 """What went before a call: the last 30 days of customer, agent and tool, earlier rejections, split amounts.
 
-For whoever decides (screens.md, Proposal 7). Read when the page is opened and not kept live: it is told to help a
-decision and decides nothing.
+For whoever decides (screens.md, Proposal 7). It is told to help a decision and decides nothing.
 """
 
 from collections.abc import Mapping
@@ -21,8 +20,6 @@ from approvals.selectors.catalogue import contract_of
 from approvals.selectors.deciders import needs_words
 from approvals.selectors.exposure import exposure_of
 from approvals.selectors.policies import policy_head, rules_of
-from approvals.selectors.standing import visible_proposals
-from audit.core.actor import Actor
 from audit.core.pointers import split_pointer
 from audit.core.refusal import Refusal
 from audit.core.visible import Piece, as_line, visible
@@ -73,12 +70,9 @@ class Past:
     customer_known: bool
 
 
-def past_of(actor: Actor, proposal_id: UUID) -> Past | None:
-    """What went before a call that the actor may see; None where its bytes cannot be read. A bounded number of queries,
-    however long the history is."""
-    proposal = visible_proposals(actor).filter(pk=proposal_id).first()
-    if proposal is None:
-        return None
+def past_in(proposal: Proposal) -> Past | None:
+    """What went before a call, of a row that was read for somebody who may see it: for all of them it is one and the
+    same. None where its bytes cannot be read. A bounded number of queries, however long the history is."""
     try:
         contract = contract_of(proposal.tool_version_id)
         arguments = parse_call_bytes(proposal.canonical).arguments

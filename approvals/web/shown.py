@@ -13,9 +13,10 @@ from uuid import UUID
 from access.selectors.actors import deciders_facts
 from access.selectors.delegations import givers_by_holder
 from approvals.core.present import CompareRow, Row
-from approvals.selectors.deciders import capacities_with
+from approvals.selectors.deciders import capacities_of, capacities_with
 from approvals.selectors.detail import Content, Detail, Whole, detail_for, stance_in, whole_of
-from approvals.selectors.proposals import proposal_detail, proposal_row
+from approvals.selectors.past import Past, past_in
+from approvals.selectors.proposals import proposal_row
 from approvals.web.story import Step, closed_words, state_words, steps
 from audit.core.actor import Actor
 from audit.core.once import Once
@@ -77,18 +78,26 @@ class ProposalShown:
     closed_rest: str
     # The call is closed and nothing ran: what stands under it would have changed, and does not.
     never: bool = False
+    # What went before it; None where its bytes cannot be read, or nobody asked.
+    past: Past | None = None
     over: "ProposalShown | None" = None
     sig: Mapping[str, str] = field(default_factory=dict)
 
 
 def proposal_shown(actor: Actor, proposal_id: UUID) -> ProposalShown:
     """The page's content for this actor. Raises NotFound, also for a foreign id."""
-    detail = proposal_detail(actor, proposal_id)
-    shown = _shown(detail)
+    whole = whole_of(proposal_row(actor, proposal_id))
+    detail = detail_for(whole, stance_in(whole, actor, capacities_of(actor, whole.proposal)))
+    past = _past(whole)
+    shown = _shown(detail, past)
     if shown.deadline is None:
         return shown
     # What the page turns into at the moment the time is up; the server's own word follows.
-    return replace(shown, over=_shown(_overdue(detail)))
+    return replace(shown, over=_shown(_overdue(detail), past))
+
+
+def _past(whole: Whole) -> Past | None:
+    return past_in(whole.proposal) if whole.detail.content else None
 
 
 def proposal_news(
@@ -112,7 +121,8 @@ def proposal_news(
         places = once(("places", actor.tenant_id), lambda: givers_by_holder(actor.tenant_id, people))
         capacities = capacities_with(facts, places.get(actor.id, []), actor, whole.proposal)
         stance = stance_in(whole, actor, capacities)
-        return once((name, stance), lambda: _shown(detail_for(whole, stance)))
+        past = once(("past", actor.tenant_id), lambda: _past(whole))
+        return once((name, stance), lambda: _shown(detail_for(whole, stance), past))
 
     for actor, seen in asks:
         try:
@@ -124,7 +134,7 @@ def proposal_news(
     return found
 
 
-def _shown(detail: Detail) -> ProposalShown:
+def _shown(detail: Detail, past: Past | None) -> ProposalShown:
     content = detail.content
     tone, word, short = state_words(detail)
     waiting = detail.status == "pending" and not detail.tampered
@@ -150,6 +160,7 @@ def _shown(detail: Detail) -> ProposalShown:
         closed_at=closed_at,
         closed_rest=closed_rest,
         never=detail.status not in ("pending", "granted") or detail.afterwards.outcome in ("refused", "failed"),
+        past=past,
     )
     sig = _signatures(shown)
     return replace(shown, sig=sig, state=_signature(sig))
@@ -244,6 +255,7 @@ def _signatures(shown: ProposalShown) -> dict[str, str]:
         "notices": [notice for notice in shown.notices if notice.href is None or "second" not in notice.text],
         "outcome": shown.steps,
         "effect": (shown.never, shown.compare, shown.moved, detail.content and detail.content.effect.read_at),
+        "past": shown.past,
         "talk": (detail.handling.line, detail.handling.questions, shown.deadline is None),
         "people": (detail.round, people.words, people.votes, people.reason, people.may_decide, people.missing),
         "act": (

@@ -13,7 +13,6 @@ from django.views.decorators.http import require_POST, require_safe
 
 from access.web.requests import PageRequest, PersonRequest, signed_in
 from access.web.sessions import drop_text, keep_text, kept_text
-from approvals.selectors.past import past_of
 from approvals.services.decision import decision_record
 from approvals.services.proposal import proposal_refresh_ask
 from approvals.services.revoking import permit_revoke
@@ -132,7 +131,6 @@ def _page(
     listing = listed(request.actor, asked, current=shown.detail.id)
     context = {"place": "inbox", "shown": shown, "listing": listing, "reason": reason, "refusal": refusal}
     context["turn"] = turn_of(request.actor, asked, shown.detail)
-    context["past"] = past_of(request.actor, shown.detail.id) if shown.content else None
     context["problem"] = _problem(refusal)
     return render(request, "approvals/proposal.html", context, status=refusal.status if refusal else 200)
 

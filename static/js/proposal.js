@@ -122,6 +122,28 @@
     if (head && head.dataset.title) document.title = head.dataset.title;
   }
 
+  // What went before stands above people and bar: it may grow, and nothing that somebody points at moves. So it waits
+  // until nobody points at it or at what stands below it; the bar's foot stays unless all of the page is in view.
+  let past = null;
+  const pointed = () => ["p-past", "p-talk", "p-people"].some((id) => {
+    const part = document.getElementById(id);
+    return part && (part.matches(":hover") || part.contains(document.activeElement));
+  }) || (bar()?.matches(":hover") && document.documentElement.scrollHeight <= innerHeight);
+  document.addEventListener("htmx:oobBeforeSwap", (event) => {
+    if (event.detail.target.id !== "p-past") return;
+    past = null;
+    if (!event.detail.shouldSwap || !pointed()) return;
+    event.detail.shouldSwap = false;
+    past = event.detail.fragment.firstElementChild.cloneNode(true);
+  });
+  for (const name of ["pointermove", "pointerdown", "focusin"]) {
+    document.addEventListener(name, () => {
+      if (!past || pointed()) return;
+      document.getElementById("p-past").replaceWith(past);
+      past = null;
+    }, { passive: true });
+  }
+
   document.addEventListener("htmx:oobBeforeSwap", (event) => {
     if (event.detail.target.id !== "p-act" || !event.detail.shouldSwap) return;
     if (deciding()) event.detail.shouldSwap = false;

@@ -8,8 +8,10 @@ from contextlib import AsyncExitStack
 import pytest
 
 from access.services import people
+from approvals.services.claim import proposal_claim
 from approvals.services.settling import permit_settle
 from audit.core.actor import SYSTEM
+from audit.store.clock import now
 from runs.services.stop import stop_lift, stop_set
 from tests.live.sockets import apart, live, opened, signed_in
 from tests.support import factories
@@ -90,6 +92,30 @@ async def test_the_moment_the_time_is_up_is_pushed_although_no_row_changed(acme,
         html = await socket.news()
         assert "Expired" in html
         assert 'name="verdict"' not in html
+
+
+@live
+async def test_an_earlier_rejection_of_the_same_call_comes_to_the_open_page_and_so_does_the_end_of_a_claim(
+    acme, held, stand_at
+):
+    """Neither is told by a hint of this proposal: the pulse finds it."""
+    noor, at = await apart(signed_in, acme.noor), await apart(now)
+    await apart(stand_at, at)
+    same = await apart(acme.hold)
+    until = (await apart(lambda: proposal_claim(actor=acme.mara.actor, proposal_id=held.id))).until
+    async with opened(path(held), noor) as socket:
+        await socket.hello(seen=await shown(noor, held))
+        await apart(acme.decide, same, "reject", by=acme.mara, reason="Twice the same.")
+        html = await socket.news()
+        while "This exact call was rejected by <bdi>Mara Lind</bdi>" not in html:
+            html = await socket.news()
+        assert re.search(r'id="p-past"[^>]*hx-swap-oob="true"', html)
+        assert "Twice the same." in html
+        assert "Claimed by <bdi>Mara Lind</bdi>" in html
+        await apart(stand_at, until)
+        html = await socket.news()
+        while "Claimed by <bdi>Mara Lind</bdi>" in html:
+            html = await socket.news()
 
 
 @live

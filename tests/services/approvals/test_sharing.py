@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from access.services.delegation import delegation_give
+from access.services.delegation import delegation_give, delegation_revoke
 from approvals.core.narrowing import Narrowing
 from approvals.selectors.proposals import inbox, inbox_counts, proposal_detail, rows_by_id
 from approvals.selectors.saved import saved_views
@@ -243,3 +243,21 @@ def test_a_page_that_shows_how_it_stands_lacks_nothing(acme):
     held = acme.hold()
     state = proposal_shown(acme.mara.actor, held.id).state
     assert proposal_news(held.id, [(acme.mara.actor, state), (acme.noor.actor, None)]) == [None, None]
+
+
+def test_a_giver_whose_delegates_vote_was_called_back_is_read_for_alone_and_told_what_they_see_alone(acme):
+    """`mine` depends on whether the vote in their place counts: nobody with their rights shares that."""
+    acme.publish(asking(("finance", 2)))
+    held = acme.hold()
+    anna = factories.person(acme.tenant, name="Anna Berg")
+    given = delegation_give(actor=acme.mara.actor, to_user_id=anna.user_id, ends_at=clock.now() + timedelta(hours=1))
+    acme.decide(held, by=anna)
+    other = factories.person(acme.tenant, groups=["finance"]).actor
+    for wanted in (0, 1):
+        mine, others = name_of(acme.mara.actor, other)
+        assert mine != others
+        [giver, colleague] = inbox_news([(acme.mara.actor, has_of()), (other, has_of())])
+        assert giver[0].counts_of == replace(inbox_counts(acme.mara.actor, []), saved={})
+        assert (giver[0].counts_of.mine, colleague[0].counts_of.mine) == (wanted, 1)
+        if not wanted:
+            delegation_revoke(actor=acme.mara.actor, delegation_id=given)

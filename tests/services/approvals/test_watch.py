@@ -1,6 +1,7 @@
 """approvals/selectors/watch.py: what live pages ask every few seconds is cheap, and tells whatever must be told."""
 
 import time
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -8,10 +9,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from approvals.selectors.watch import list_tokens, proposal_tokens
+from approvals.services.claim import proposal_claim
 from approvals.services.settling import permit_settle
 from audit.store import clock
 from tests.support import factories
-from tests.support.approvals import asking
+from tests.support.approvals import STATE, asking
 
 
 def of_page(held):
@@ -54,7 +56,7 @@ def test_a_decision_is_news_for_the_page_and_for_the_list(acme, verdict):
 def test_a_further_proposal_is_news_for_the_list_and_none_for_another_page(acme):
     held = acme.hold()
     page, waiting = tokens(acme, held)
-    acme.hold(5000)
+    acme.hold(5000, state=STATE | {"customer": "Ben Koch"})
     assert of_page(held) == page
     assert of_list(acme.tenant) != waiting
 
@@ -92,4 +94,31 @@ def test_each_is_one_query_however_many_are_asked_for(acme):
     with CaptureQueriesContext(connection) as queries:
         proposal_tokens([each.id for each in held])
         list_tokens([UUID(acme.tenant.id), UUID(factories.tenant().id)])
-    assert len([query for query in queries if "approvals_proposal" in query["sql"]]) == 2
+    assert len([query for query in queries if "approvals_proposal" in query["sql"]]) == 3
+
+
+def test_what_a_pages_history_is_made_of_is_news_for_it_while_it_waits(acme):
+    """The same call asked and rejected elsewhere, and a call for the same customer."""
+    held = acme.hold()
+    seen = [of_page(held)]
+    same = acme.hold()
+    seen.append(of_page(held))
+    acme.decide(same, "reject")
+    seen.append(of_page(held))
+    acme.hold(5000)
+    seen.append(of_page(held))
+    assert len(set(seen)) == 4
+    acme.decide(held)
+    decided = of_page(held)
+    acme.hold(5100)
+    assert of_page(held) == decided, "what is decided needs no history"
+
+
+def test_a_claim_that_lapses_is_news_although_no_row_changed(acme, stand_at):
+    stand_at(clock.now())
+    held = acme.hold()
+    claim = proposal_claim(actor=acme.mara.actor, proposal_id=held.id)
+    stand_at(claim.until - timedelta(milliseconds=1))
+    before = of_page(held)
+    stand_at(claim.until)
+    assert before != of_page(held)

@@ -7,10 +7,8 @@ from typing import Any
 import httpx
 
 from config.stack.demo_orders import FIRST_NUMBER, ORDERS
+from tests.support.grounds import SECOND
 from tests.support.stack import Stack
-
-SECOND = ("second@acme.example", "correct-horse-battery-staple")
-"""Another member of finance, Tove Brandt."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +31,6 @@ class Acting:
 
     def __post_init__(self) -> None:
         self.agent = self.stack.agent()
-        self.python(f"""
-            from access.services.people import group_add, member_add
-            row = member_add(
-                actor=admin, email="{SECOND[0]}", name="Tove Brandt", roles=["reviewer"], password="{SECOND[1]}"
-            )
-            group_add(actor=admin, group="finance", user_id=row.user_id)
-        """)
 
     def url(self, path: str) -> str:
         return self.stack.base_url + path

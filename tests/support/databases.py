@@ -96,13 +96,17 @@ def ensure_template() -> None:
             cwd=ROOT,
             check=True,
         )
-        # Without its epoch, which would be of another place in every clone.
-        owner_execute(
-            TEMPLATE,
-            "ALTER TABLE approvals_epoch DISABLE TRIGGER approvals_epoch_append_only; DELETE FROM approvals_epoch; "
-            "ALTER TABLE approvals_epoch ENABLE TRIGGER approvals_epoch_append_only",
-        )
+        forget_its_epoch(TEMPLATE)
         (folder / "template.done").touch()
+
+
+def forget_its_epoch(name: str) -> None:
+    """Of a database that becomes a template: the epoch would be of another place in every clone."""
+    owner_execute(
+        name,
+        "ALTER TABLE approvals_epoch DISABLE TRIGGER approvals_epoch_append_only; DELETE FROM approvals_epoch; "
+        "ALTER TABLE approvals_epoch ENABLE TRIGGER approvals_epoch_append_only",
+    )
 
 
 def settle(name: str) -> None:
@@ -124,16 +128,21 @@ def migrate(**environment: str) -> None:
     )
 
 
-@contextlib.contextmanager
-def cloned_database() -> Iterator[str]:
-    """The name of a fresh clone of the template, dropped afterwards with whoever is still connected."""
+def make_clone(name: str, template: str = TEMPLATE) -> None:
+    """Database `name`, a fresh clone that has its own epoch."""
     ensure_template()
-    name = f"t_{uuid.uuid4().hex[:12]}"
     with (Path(os.environ[SESSION_DIR]) / "template.lock").open("w") as lock:
         # PostgreSQL refuses to clone a template that another session is reading.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        superuser(f"create database {name} template {TEMPLATE} owner clr_owner strategy file_copy")
+        superuser(f"create database {name} template {template} owner clr_owner strategy file_copy")
     settle(name)
+
+
+@contextlib.contextmanager
+def cloned_database(template: str = TEMPLATE) -> Iterator[str]:
+    """The name of a fresh clone of the template, dropped afterwards with whoever is still connected."""
+    name = f"t_{uuid.uuid4().hex[:12]}"
+    make_clone(name, template)
     try:
         yield name
     finally:

@@ -8,7 +8,6 @@ with Stack.start() as stack:
 
 import contextlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -22,14 +21,12 @@ from typing import Any
 import httpx
 
 from config.stack import stripe
-from config.stack.demo_orders import seed_orders
-from config.stack.environment import ROOT, Layout, compose
-from config.stack.process import StackError, free_port, last_lines, spawn, stop
-from config.stack.secrets import Secrets, ensure_secrets
+from config.stack.environment import ROOT, Layout
+from config.stack.process import free_port, spawn, stop
+from config.stack.secrets import Secrets
 from config.stack.servers import Valkey, start_valkey
-from tests.support import databases
+from tests.support import databases, grounds
 from tests.support.sessions import signed_in
-from tests.support.waiting import wait_until
 
 Process = subprocess.Popen[bytes]
 
@@ -57,27 +54,18 @@ class Stack:
     @contextlib.contextmanager
     def start(cls, *, workers: int = 1, sweep: bool = True) -> Iterator["Stack"]:
         """Everything, ready to answer; stopped afterwards, whatever happened in between."""
-        with tempfile.TemporaryDirectory(prefix="clr-stack-") as name, databases.cloned_database() as database:
+        with (
+            tempfile.TemporaryDirectory(prefix="clr-stack-") as name,
+            grounds.lent_ground() as ground,
+            databases.cloned_database(ground.database) as database,
+        ):
             folder = Path(name)
-            layout = Layout(folder)
-            secrets = ensure_secrets(layout.secrets)
-            payments_port, port = free_port(), free_port()
-            valkey = start_valkey(layout.valkey)
-            environment = compose(
-                layout=layout,
-                secrets=secrets,
-                database=(
-                    databases.with_database(os.environ["DATABASE_URL"], database),
-                    databases.with_database(os.environ["DATABASE_OWNER_URL"], database),
-                ),
-                redis=valkey.url,
-                port=port,
-                payments_url=f"http://127.0.0.1:{payments_port}",
-                settings="config.settings.demo",
-                # The suite's own CLEARANCE_… variables belong to its in-process tests.
-                caller={k: v for k, v in os.environ.items() if not k.startswith(("CLEARANCE_", "DJANGO_"))},
+            ground.copy_to(folder)
+            port, valkey = free_port(), start_valkey(Layout(folder).valkey)
+            environment = grounds.installation(
+                folder, database=database, redis=valkey.url, port=port, payments_port=ground.port
             )
-            stack = cls(folder, database, environment, secrets, port, payments_port, valkey)
+            stack = cls(folder, database, environment, Secrets(Layout(folder).secrets), port, ground.port, valkey)
             try:
                 stack._start(workers, sweep)
                 yield stack
@@ -90,17 +78,13 @@ class Stack:
         payments = stripe.payment_server(self.folder / "stripe", self.log("payments"), self.payments_port)
         payments.restart()
         self.processes["payments"] = payments.process
-        self._until(lambda: stripe.answers(self.payments_port), "payments")
-        seed_orders(
-            f"http://127.0.0.1:{self.payments_port}", self.secrets.payments_key(), Layout(self.folder).reference
-        )
-        self.manage("demo")
         self.spawn_web()
         for number in range(workers):
             self.spawn_worker(f"worker{number}")
         if sweep:
             self.spawn_sweep()
-        self._until(self._answers, "web")
+        grounds.until(lambda: stripe.answers(self.payments_port), self.log("payments"))
+        grounds.until(self._answers, self.log("web"))
 
     def log(self, name: str) -> Path:
         return self.folder / "log" / f"{name}.log"
@@ -153,12 +137,7 @@ class Stack:
 
     def manage(self, *arguments: str) -> str:
         """Runs `manage.py <arguments>` to its end and answers what it printed."""
-        done = subprocess.run(
-            [sys.executable, "manage.py", *arguments], env=self.environment, cwd=ROOT, capture_output=True, text=True
-        )
-        if done.returncode:
-            raise StackError(f"manage.py {arguments[0]} failed:\n{done.stdout}{done.stderr}")
-        return done.stdout
+        return grounds.manage(self.environment, *arguments)
 
     def end(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
         """Ends one process group and waits for it."""
@@ -166,12 +145,9 @@ class Stack:
 
     def _answers(self) -> bool:
         with contextlib.suppress(httpx.HTTPError):
-            return httpx.get(f"{self.base_url}/sign-in/", timeout=2).status_code == 200
+            # Plain HTTP: to read the authorities' certificates for each question costs more than the question.
+            return httpx.get(f"{self.base_url}/sign-in/", timeout=2, verify=False, trust_env=False).status_code == 200
         return False
-
-    def _until(self, ready: Any, name: str, seconds: float = 40.0) -> None:
-        if not wait_until(ready, seconds=seconds):
-            raise StackError(f"{name} did not answer; its last lines:\n{last_lines(self.log(name), 30)}")
 
     # -- looking and acting --------------------------------------------------------------------------------------
 

@@ -279,9 +279,11 @@ def test_a_session_that_a_provider_opened_works_in_its_organisation_alone(ours, 
     came_in(client)
     answer = client.post("/switch-tenant/", {"tenant": other.id})
     assert "which opens no other" in words(text(answer, 403))
-    people.member_change(actor=ours.admin.actor, membership_id=mara.membership_id, active=False)
+    # Behind the service, which would end the session as well.
     Membership.objects.filter(id=mara.membership_id).update(is_active=False)
     assert client.get("/runs/").status_code == 302, "not even where the membership of this one has ended"
+    Membership.objects.filter(id=mara.membership_id).update(is_active=True)
+    assert client.get("/runs/").status_code == 200
 
 
 # -- nothing leaks -----------------------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from audit.core.refusal import Conflict, NotFound
 from audit.services.record import audit_record, audit_record_or_owe, audit_refusals
 from audit.store import clock
 
-ADDED, REVOKED, RULE = "contract.key_added", "contract.key_revoked", "contract.signed_only_set"
 MOST_KEYS = 200
 REMEDY = (
     "Have each signed by a key that is good and put that signature beside its version, admit another version, or "
@@ -33,7 +32,7 @@ def publisher_key_add(*, actor: Actor, publisher: str, public_key: str, at_conso
     Raises Forbidden (ROLE_MISSING, FRESH_REQUIRED), Invalid (PUBLISHER_INVALID, KEY_INVALID), Conflict (KEY_KNOWN,
     KEY_REVOKED: the same key was revoked, KEY_TOO_MANY).
     """
-    with audit_refusals(actor=actor, action=ADDED, object_type="publisher", object_id="new"):
+    with audit_refusals(actor=actor, action="contract.key_added", object_type="publisher", object_id="new"):
         require_admin(actor)
         if not at_console:
             check_fresh(actor, "Adding a publisher's key")
@@ -57,7 +56,7 @@ def publisher_key_add(*, actor: Actor, publisher: str, public_key: str, at_conso
             added_at=clock.now(),
         )
         audit_record(
-            actor=actor, action=ADDED, object_type="publisher", object_id=row.id,
+            actor=actor, action="contract.key_added", object_type="publisher", object_id=row.id,
             detail={"publisher": name, "fingerprint": row.fingerprint},
         )  # fmt: skip
     return key_row(row)
@@ -69,7 +68,7 @@ def publisher_key_revoke(*, actor: Actor, key_id: UUID, because: str) -> list[In
 
     Raises Forbidden (ROLE_MISSING), NotFound, Invalid (REASON_…), Conflict (KEY_REVOKED).
     """
-    with audit_refusals(actor=actor, action=REVOKED, object_type="publisher", object_id=key_id):
+    with audit_refusals(actor=actor, action="contract.key_revoked", object_type="publisher", object_id=key_id):
         require_admin(actor)
         why = words_of(because, what="reason")
         rule_locked(actor.tenant_id)
@@ -93,8 +92,10 @@ def publisher_key_revoke(*, actor: Actor, key_id: UUID, because: str) -> list[In
             "in_force": [{"tool": one.tool, "version": one.number} for one in hit],
             "remedy": REMEDY if hit else "",
         }
-        audit_record_or_owe(actor=actor, action=REVOKED, object_type="publisher", object_id=row.id, detail=told)
-        webhook_tell(tenant_id=actor.tenant_id, kind=REVOKED, data=told | {"by": actor.name})
+        audit_record_or_owe(
+            actor=actor, action="contract.key_revoked", object_type="publisher", object_id=row.id, detail=told
+        )
+        webhook_tell(tenant_id=actor.tenant_id, kind="contract.key_revoked", data=told | {"by": actor.name})
     return hit
 
 
@@ -104,7 +105,7 @@ def signed_only_set(*, actor: Actor, wanted: bool, seen: Collection[str], at_con
 
     Raises Forbidden (ROLE_MISSING, FRESH_REQUIRED), Conflict (UNSIGNED_UNSEEN: others are unsigned than was shown).
     """
-    with audit_refusals(actor=actor, action=RULE, object_type="tool", object_id=actor.tenant_id):
+    with audit_refusals(actor=actor, action="contract.signed_only_set", object_type="tool", object_id=actor.tenant_id):
         require_admin(actor)
         rule = rule_locked(actor.tenant_id)
         if rule.signed_only == wanted:
@@ -123,7 +124,7 @@ def signed_only_set(*, actor: Actor, wanted: bool, seen: Collection[str], at_con
         rule.signed_only, rule.changed_by, rule.changed_at = wanted, actor.name, clock.now()
         rule.save(update_fields=["signed_only", "changed_by", "changed_at"])
         audit_record(
-            actor=actor, action=RULE, object_type="tool", object_id=actor.tenant_id,
+            actor=actor, action="contract.signed_only_set", object_type="tool", object_id=actor.tenant_id,
             detail={"signed_only": wanted, "go_on_unsigned": unsigned},
         )  # fmt: skip
     return True

@@ -178,7 +178,7 @@ def test_these_pages_fit_a_phone(acting, open_page):
     acting.sign_in(page, "admin")
     for path in (
         "/access/people/", "/access/people/add/", "/access/groups/", "/access/groups/finance/", "/access/agents/",
-        "/access/delegations/", "/access/webhook/", "/account/delegations/",
+        "/access/delegations/", "/access/webhook/", "/access/provider/", "/account/delegations/",
         "/access/tokens/", "/access/credentials/", "/access/mail/", "/account/", "/account/password/",
         "/account/sessions/", "/account/security/", "/account/confirm/",
         "/policies/", "/policies/versions/1/", "/policies/compare/?left=0&right=1",

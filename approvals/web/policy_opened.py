@@ -47,9 +47,9 @@ class Opened:
 
     effects: Choices = (("allow", "allow it"), ("ask", "hold it for people"), ("deny", "refuse it"))
     levels: Choices = (
-        ("absolute", "whoever asks"),
-        ("overridable", "unless people override it, with a reason"),
-        ("advisory", "in words only: noted beside the verdict, judging goes on"),
+        ("absolute", "for good"),
+        ("overridable", "unless people override it with a reason"),
+        ("advisory", "as advice: noted, and judging goes on"),
     )
     pers: Choices = (
         ("customer", "calls for one customer"),

@@ -37,13 +37,16 @@ class Acting:
 
     def sign_in(self, page: Any, role: str = "reviewer", path: str = "/") -> None:
         """Signs in and opens `path`; role "second" is Tove Brandt."""
-        email, password = SECOND if role == "second" else self.stack.person(role)
+        self.sign_in_as(page, *(SECOND if role == "second" else self.stack.person(role)))
+        page.goto(self.url(path))
+
+    def sign_in_as(self, page: Any, email: str, password: str) -> None:
+        """Signs anybody in; whatever page follows."""
         page.goto(self.url("/sign-in/"))
         page.fill("input[name=username]", email)
         page.fill("input[name=password]", password)
         page.click("main button[type=submit]")
         page.wait_for_url(lambda url: "/sign-in/" not in url)
-        page.goto(self.url(path))
 
     def refund(
         self, amount: int = 100, *, title: str = "close ticket 5512", reason: str = "", **arguments: Any

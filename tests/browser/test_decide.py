@@ -7,6 +7,8 @@ from urllib.parse import unquote_plus
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.acting import SECOND
+
 FRESH = 600  # a card that has just appeared ignores clicks for half a second
 
 
@@ -284,3 +286,85 @@ def test_an_approval_is_signed_by_the_reviewers_passkey_and_no_other_answer_is_t
     page.wait_for_timeout(FRESH)
     page.click("#p-approve")
     expect(page.locator("#p-head .tag")).to_have_text("Succeeded", timeout=15_000)
+
+
+def test_a_delegate_decides_for_their_giver_and_every_ban_is_said_in_words(acting, mara, open_page):
+    """Kim, of finance herself, and Lee, of no group, decide for Tove Brandt; two of finance have to approve."""
+    acting.policy(
+        "{id: read-orders, tool: get_order, effect: allow}",
+        "{id: two, tool: refund_order, effect: ask, approvers: [{group: finance, count: 2}], expires_in_s: 900}",
+    )
+    tove = acting.python(f"""
+        from datetime import timedelta
+        from access.models import Agent
+        from access.services.agents import agent_principal_add
+        from access.services.delegation import delegation_give
+        from access.services.people import group_add, member_add
+        from audit.store import clock
+        tove = user_id_of("{SECOND[0]}")
+        for name in ("Kim", "Lee"):
+            row = member_add(actor=admin, email=name.lower() + "@acme.example", name=name + " Osei",
+                             roles=["reviewer"], password="{SECOND[1]}")
+            if name == "Kim":
+                group_add(actor=admin, group="finance", user_id=row.user_id)
+            delegation_give(actor=admin, from_user_id=tove, to_user_id=row.user_id,
+                            ends_at=clock.now() + timedelta(hours=5), reason="Away.")
+        for agent in Agent.objects.filter(tenant_id=tenant):
+            agent_principal_add(actor=admin, agent_id=agent.id, user_id=tove)
+        print(tove)
+    """).strip()
+    kim, lee = open_page(), open_page()
+    for page, name in ((kim, "kim"), (lee, "lee")):
+        acting.sign_in_as(page, f"{name}@acme.example", SECOND[1])
+
+    asked = acting.refund(1250, title="for a delegate")
+    address = acting.url(f"/proposals/{asked.proposal_id}/")
+    lee.goto(address)
+    expect(lee.locator("#p-act")).to_contain_text("You decide for Tove Brandt, until")
+    expect(lee.locator("#p-act")).to_contain_text("It is their one vote.")
+    kim.goto(address)
+    options = kim.locator('select[name="as"] option')
+    expect(options.nth(0)).to_have_text("in your own right")
+    expect(options.nth(1)).to_contain_text("for Tove Brandt, until")
+    kim.select_option('select[name="as"]', tove)
+    kim.wait_for_timeout(FRESH)
+    kim.click("#p-approve")
+    expect(kim.locator("#p-people .votes")).to_contain_text("Kim Osei for Tove Brandt approved")
+    expect(kim.locator("#p-people")).to_contain_text("You approved it; one verdict a round.")
+    expect(lee.locator("#p-people")).to_contain_text(
+        "Kim Osei for Tove Brandt approved it; giver and delegate have one vote."
+    )
+    page = mara(asked)
+    page.click("#p-approve")
+    expect(page.locator("#p-head .tag")).to_have_text("Succeeded", timeout=15_000)
+    expect(page.locator("#p-people .votes li")).to_have_count(2)
+    expect(page.locator("#p-people .votes")).to_contain_text("Mara Lind approved")
+
+    def banned(proposal_id, because):
+        lee.goto(acting.url(f"/proposals/{proposal_id}/"))
+        expect(lee.locator("#p-people")).to_contain_text(f"You may not decide this for Tove Brandt, because {because}.")
+        expect(lee.locator("#p-approve")).to_have_count(0)
+
+    own, acting.agent = acting.agent, acting.stack.agent(on_behalf_of=tove)
+    banned(acting.refund(1260, title="for Tove").proposal_id, "the agent acts for Tove Brandt")
+    acting.agent = own
+    edited = acting.refund(1270, title="edited by Tove")
+    made = acting.python(f"""
+        from uuid import UUID
+        from approvals.core.digest import parse_call_bytes
+        from approvals.models import Proposal
+        from approvals.services.edit import proposal_edit, proposal_edit_preview
+        tove = actor_for_session(user_id_of("{SECOND[0]}"), tenant)
+        before = Proposal.objects.get(pk="{edited.proposal_id}")
+        edit = dict(actor=tove, proposal_id=UUID("{edited.proposal_id}"), digest="{edited.digest}", round=1,
+                    arguments=dict(parse_call_bytes(before.canonical).arguments) | {{"amount": 900}})
+        print(proposal_edit(shown=proposal_edit_preview(**edit).digest, reason="Less.", **edit).proposal_id)
+    """).strip()
+    banned(made, "Tove Brandt edited it")
+    acting.python(f"""
+        from access.models import Agent
+        from access.services.agents import agent_owner_set
+        for agent in Agent.objects.filter(tenant_id=tenant):
+            agent_owner_set(actor=admin, agent_id=agent.id, user_id=user_id_of("{SECOND[0]}"))
+    """)
+    banned(acting.refund(1280, title="of Tove's agent").proposal_id, "the agent that asked is owned by Tove Brandt")

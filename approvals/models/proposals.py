@@ -6,6 +6,7 @@ from datetime import timedelta
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
+from django.db.models.fields.json import KT
 from django.db.models.functions import Coalesce
 
 PROPOSAL_STATES = (
@@ -149,6 +150,12 @@ class Proposal(models.Model):
                 fields=["remind_at"],
                 name="approvals_proposal_remind",
                 condition=models.Q(status="pending", remind_at__isnull=False),
+            ),
+            # Whoever prepared one does not decide it, and their list leaves it out; few are prepared by people.
+            models.Index(
+                KT("why__prepared_by__id"),
+                name="approvals_proposal_prepared",
+                condition=models.Q(status="pending", why__has_key="prepared_by"),
             ),
             models.Index(
                 fields=["refresh_asked_at"],

@@ -236,9 +236,13 @@ def _in_place(person: str, groups: Iterable[str], given: "QuerySet[Decision, Any
 
 
 def _not_of(person: str) -> Q:
-    """Not that person's own call, nor their agent's."""
+    """Not that person's own call, nor their agent's, nor what they prepared in an agent's place (A9)."""
+    prepared = Proposal.objects.annotate(preparer=KT("why__prepared_by__id")).filter(
+        status="pending", why__has_key="prepared_by", preparer=person
+    )
     # Written positively, since a missing owner or person is NULL and NULL is neither equal nor unequal.
-    return (Q(acting_user_id=None) | ~Q(acting_user_id=person)) & (Q(agent_owner_id=None) | ~Q(agent_owner_id=person))
+    asked = (Q(acting_user_id=None) | ~Q(acting_user_id=person)) & (Q(agent_owner_id=None) | ~Q(agent_owner_id=person))
+    return asked & ~Q(pk__in=prepared.values("pk"))
 
 
 def _summaries(actor: Actor, found: "QuerySet[Proposal, Any]") -> "QuerySet[Proposal, Any]":

@@ -1,8 +1,8 @@
 """In whose name a list is read that many people look at: what they see is the same for all with the same rights.
 
 A person's id matters to a list of proposals in one place: *mine* leaves out what somebody asked for, owns the agent of,
-has edited, or has voted on already, also through a delegate. Whoever has no such proposal waiting sees exactly what
-anybody with the same roles and groups sees, and that is read once. All others are read for themselves.
+prepared, has edited, or has voted on already, also through a delegate. Whoever has no such proposal waiting sees
+exactly what anybody with the same roles and groups sees, and that is read once. All others are read for themselves.
 """
 
 from collections.abc import Collection, Mapping
@@ -22,6 +22,10 @@ UNION
 SELECT p.agent_owner_id FROM approvals_proposal p
  WHERE p.tenant_id = %(tenant)s AND p.status = 'pending' AND p.agent_owner_id = ANY(%(people)s)
 UNION
+SELECT (p.why #>> '{prepared_by,id}')::uuid FROM approvals_proposal p
+ WHERE p.tenant_id = %(tenant)s AND p.status = 'pending' AND p.why ? 'prepared_by'
+   AND (p.why #>> '{prepared_by,id}') = ANY(%(people)s::uuid[]::text[])
+UNION
 SELECT who.id FROM approvals_proposal p
   JOIN approvals_decision d ON d.proposal_id = p.id AND d.round = p.round
   CROSS JOIN LATERAL (VALUES (d.reviewer_id), (d.for_user_id)) who (id)
@@ -34,7 +38,8 @@ SELECT editor FROM approvals_revision r JOIN approvals_proposal p ON p.id = r.pr
 
 
 def involved(tenant_id: str, user_ids: Collection[str]) -> set[str]:
-    """Those of these people whose own call, agent, edit or vote, given by whomever, is among what waits. One query."""
+    """Those of these people whose own call, agent, preparation, edit or vote, given by whomever, is among what waits.
+    One query."""
     if not user_ids:
         return set()
     with connection.cursor() as cursor:

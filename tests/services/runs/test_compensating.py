@@ -3,7 +3,8 @@
 import pytest
 
 from approvals.core.narrowing import Narrowing
-from approvals.selectors.proposals import proposal_detail, rows_by_id
+from approvals.selectors.proposals import inbox, inbox_counts, proposal_detail, rows_by_id
+from approvals.selectors.sharing import in_whose_name
 from approvals.services.decision import decision_record
 from approvals.web.narrow import Asked
 from approvals.web.story import closed_words, state_words, steps
@@ -91,6 +92,10 @@ def test_whoever_prepared_it_does_not_approve_it(world, shop, question):
         world.decide(held, by=both)
     assert refused.value.code == "SELF_APPROVAL"
     assert proposal_detail(both.actor, held.proposal_id).people.may_decide is False
+    assert (inbox(both.actor, view="mine").rows, inbox_counts(both.actor).mine) == ([], 0), "it does not wait for them"
+    other = factories.person(world.tenant, roles=["operator", "reviewer"], groups=["finance"])
+    assert [row.id for row in inbox(other.actor, view="mine").rows] == [held.proposal_id]
+    assert in_whose_name([both.actor, other.actor])[both.actor].id == both.user_id, "nobody shares that list"
     assert world.decide(held).status == "granted"
 
 

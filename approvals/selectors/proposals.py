@@ -219,7 +219,8 @@ def _may_decide(actor: Actor) -> Q:
     if actor.kind != "person" or REVIEWER not in actor.roles or not (actor.groups or actor.stands_in):
         return Q(pk__isnull=True)
     given = Decision.objects.filter(proposal=OuterRef("pk"), round=OuterRef("round"))
-    # A vote in another's place whose delegation was called back counts no more, and its people may vote again.
+    # A vote in another's place counts no more when its delegation was called back, or when whoever gave it may not
+    # decide any more: then its people may vote again.
     given = given.filter(Q(for_user_id=None) | Q(verdict="reject") | place_held(actor.tenant_id))
     ways = _in_place(actor.id, actor.groups, given) if actor.groups else Q(pk__isnull=True)
     for giver, groups in actor.stands_in:

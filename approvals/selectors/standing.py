@@ -68,8 +68,8 @@ def visible_proposals(actor: Actor) -> "QuerySet[Proposal, Any]":
 
 
 def place_held(tenant_id: str) -> Func:
-    """Of a decision in another's place whether its delegation covered it and was not called back since; access's own
-    function answers."""
+    """Of a decision in another's place whether its delegation covered it and was not called back since, and whether
+    whoever gave it may still decide; access's own function answers."""
     named = ("reviewer_id", "for_user_id", "at")
     tenant = Value(UUID(tenant_id), output_field=UUIDField())
     return Func(tenant, *named, function="access_place_held", output_field=BooleanField())

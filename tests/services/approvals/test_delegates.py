@@ -238,6 +238,18 @@ def test_a_giver_votes_themselves_once_the_vote_in_their_place_counts_no_more(ac
     assert isinstance(acme.redeem(held), Redeemed)
 
 
+@pytest.mark.parametrize("change", [{"roles": ["auditor"]}, {"active": False}])
+def test_a_giver_finds_in_the_inbox_what_a_delegate_decided_who_may_not_decide_any_more(acme, anna, change):
+    acme.publish(asking(("finance", 2)))
+    held = acme.hold()
+    lend(acme, acme.mara, anna)
+    acme.decide(held, by=anna)
+    people.member_change(actor=acme.tenant.admin.actor, membership_id=anna.membership_id, **change)
+    assert page(held, acme.mara).may_decide
+    assert [row.id for row in inbox(acme.mara.actor, view="mine").rows] == [held.id]
+    assert inbox_counts(acme.mara.actor).mine == 1
+
+
 def test_of_a_vote_that_was_replaced_and_its_right_that_comes_back_only_the_later_counts(acme, anna):
     """The delegate loses her role, the giver rejects, the delegate is a reviewer again."""
     acme.publish(asking(("finance", 2)).replace("expires_in_s", "rejections: 2, expires_in_s"))

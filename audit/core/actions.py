@@ -34,6 +34,7 @@ GROUPS: dict[str, str] = {
     "provider": "The identity provider",
     "passkey": "Passkeys",
     "factor": "The second step",
+    "second_step": "The second step that is wanted",
     "member": "People",
     "group": "Groups",
     "delegation": "Delegations",

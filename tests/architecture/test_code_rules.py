@@ -205,7 +205,7 @@ def test_public_services_take_keywords_only_and_an_actor_where_somebody_acts():
         r".*_reveal|call_judge|request_judged|requester_refused|permit_(redeem|settle)|resolution.*|"
         r"proposal_(observe|expire_due)|proposals_.*|tenant_bootstrap|tenant_create|sweep.*|dispatch.*|evaluate.*|reconcile.*|run_wake|wake.*|"
         r"open_(judge|tenants)|proposal_judge(_published)?|stricter_today|policy_changed|judgement_keep|"
-        r"replay_(begin|run)|replays_left_alone|"
+        r"replay_(begin|run)|replays_left_alone|state_read|"
         r"exposure_.*|webhook_(tell|send)|webhooks_(due|forget_old)|notices_forget_old|waiting_send|digests_due|digest_send|alarms_(look|forget_old)|"
         r"question_take|questions_.*|clock_settled|made_by_edit|revision_.*|"
         r"epoch_.*|proposal_found|heartbeat_record|lost_time_.*|database_restored.*)$"

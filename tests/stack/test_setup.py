@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -57,6 +58,20 @@ def requirements(tmp_path: Path, wheels: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with pip and nothing else, as set-up makes it (shown once, from nothing); to be copied."""
+    venv = tmp_path_factory.mktemp("empty") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    return venv
+
+
+@pytest.fixture
+def venv(tmp_path: Path, empty: Path) -> Path:
+    """An environment with pip in which nothing counts as installed."""
+    return shutil.copytree(empty, tmp_path / "venv", symlinks=True)
+
+
 def installed(venv: Path, module: str) -> str:
     code = f"import {module}; print({module}.VERSION)"
     done = subprocess.run([venv / "bin" / "python", "-c", code], capture_output=True, text=True, check=False)
@@ -70,14 +85,12 @@ def test_from_nothing_it_makes_the_environment_and_a_second_time_does_nothing(tm
     assert not setup.prepare("run", venv, requirements)
 
 
-def test_a_larger_set_counts_for_the_smaller_one(tmp_path: Path, requirements: Path) -> None:
-    venv = tmp_path / "venv"
+def test_a_larger_set_counts_for_the_smaller_one(venv: Path, requirements: Path) -> None:
     assert setup.prepare("demo", venv, requirements)
     assert not setup.prepare("run", venv, requirements)
 
 
-def test_a_changed_requirement_file_is_installed(tmp_path: Path, requirements: Path, wheels: Path) -> None:
-    venv = tmp_path / "venv"
+def test_a_changed_requirement_file_is_installed(venv: Path, requirements: Path, wheels: Path) -> None:
     setup.prepare("demo", venv, requirements)
     (requirements / "run.txt").write_text(make_wheel(wheels, "small_one", "2.0"))
     assert setup.prepare("run", venv, requirements)
@@ -106,8 +119,7 @@ def test_an_environment_without_pip_gets_one(tmp_path: Path, requirements: Path)
     assert marker.exists()
 
 
-def test_a_wrong_hash_is_refused_and_nothing_counts_as_installed(tmp_path: Path, requirements: Path) -> None:
-    venv = tmp_path / "venv"
+def test_a_wrong_hash_is_refused_and_nothing_counts_as_installed(venv: Path, requirements: Path) -> None:
     text = (requirements / "run.txt").read_text()
     (requirements / "run.txt").write_text(text[: text.rindex(":") + 1] + "0" * 64 + "\n")
     with pytest.raises(setup.SetupError, match="pip could not install the packages"):
@@ -117,13 +129,13 @@ def test_a_wrong_hash_is_refused_and_nothing_counts_as_installed(tmp_path: Path,
 
 
 def test_an_unreachable_index_is_a_sentence_and_a_later_run_goes_on(
-    tmp_path: Path, requirements: Path, monkeypatch: pytest.MonkeyPatch, wheels: Path
+    tmp_path: Path, venv: Path, requirements: Path, monkeypatch: pytest.MonkeyPatch, wheels: Path
 ) -> None:
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "nowhere"))
     with pytest.raises(setup.SetupError, match=r"PIP_INDEX_URL .*run the command again"):
-        setup.prepare("run", tmp_path / "venv", requirements)
+        setup.prepare("run", venv, requirements)
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
-    assert setup.prepare("run", tmp_path / "venv", requirements)
+    assert setup.prepare("run", venv, requirements)
 
 
 def test_an_old_python_is_named_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -129,7 +129,8 @@ class Processes:
     def answers(self) -> bool:
         """Whether the web server does."""
         with contextlib.suppress(httpx.HTTPError):
-            return httpx.get(f"{self.base_url}/sign-in/", timeout=2, trust_env=False).status_code == 200
+            # Plain HTTP: to read the authorities' certificates for each question costs more than the question.
+            return httpx.get(f"{self.base_url}/sign-in/", timeout=2, verify=False, trust_env=False).status_code == 200
         return False
 
     def log(self, name: str) -> Path:

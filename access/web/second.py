@@ -34,6 +34,10 @@ def begin_session(page: PageRequest, found: SignedIn, sent: Mapping[str, str]) -
     Raises Forbidden (PROVIDER_UNLINKED) where the identity that they came by ended in this very moment.
     """
     login(page, found.user)
+    if page.session.session_key is None:
+        # Somebody else was signed in here. Django has emptied their session, and this one would get its key only when
+        # it is saved: it would stand in no list, and nothing that ends sessions would end it.
+        page.session.create()
     key = page.session.session_key or ""
     # The rights are read again for the entry: it names the session that has just begun.
     actor = actor_for_session(found.user.pk, found.actor.tenant_id, key) or found.actor

@@ -133,6 +133,18 @@ def test_this_session_can_be_ended_from_the_list_too(mara, signed_in):
     assert here.get("/").status_code == 302
 
 
+def test_who_signs_in_where_somebody_else_was_has_a_session_that_is_listed_and_can_be_ended(acme, mara, signed_in):
+    for name in ("Anna", "Bela"):
+        person = factories.person(acme, name=name)
+        there = signed_in(mara)
+        there.post("/sign-in/", {"username": person.email, "password": person.password})
+        assert name in there.get("/account/").content.decode()
+        here = signed_in(person)
+        assert len(here.get("/account/sessions/").context["rows"]) == 2
+        here.post("/account/sessions/end/", {"others": "yes"})
+        assert there.get("/").status_code == 302
+
+
 def test_another_persons_session_is_unknown(acme, mara, signed_in):
     theirs = signed_in(mara)
     (row,) = sessions_of(mara.actor, "")

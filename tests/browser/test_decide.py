@@ -7,6 +7,7 @@ from urllib.parse import unquote_plus
 import pytest
 from playwright.sync_api import expect
 
+from config.stack.demo_orders import FIRST_NUMBER, ORDERS
 from tests.browser.acting import SECOND
 
 FRESH = 600  # a card that has just appeared ignores clicks for half a second
@@ -96,6 +97,30 @@ def test_a_click_that_comes_second_gets_a_plain_sentence(acting, mara):
     expect(act).to_contain_text("Your click came after the decision and changed nothing.")
     expect(act).to_contain_text("Rejected by Tove Brandt at")
     expect(act.locator("textarea")).to_have_value("looks right to me")
+
+
+TOLD_OF_THE_PAST = """document.addEventListener("htmx:oobBeforeSwap", ({ detail }) => {
+  if (detail.fragment.textContent.includes("was rejected by")) document.body.dataset.told = detail.target.id;
+})"""
+
+
+def test_what_went_before_comes_to_the_open_page_and_moves_nothing_that_is_pointed_at(acting, mara):
+    first = acting.refund(1290, title="asked once")
+    currency = ORDERS["acme"][int(first.order.removeprefix("ord_")) - FIRST_NUMBER].currency.upper()
+    arguments = {"order_id": first.order, "amount": 1290, "currency": currency}
+    second = acting.held("refund_order", arguments, title="asked twice")
+    page = mara(second)
+    people, past = page.locator("#p-people"), page.locator("#p-past")
+    people.hover()
+    before = people.bounding_box()
+    page.evaluate(TOLD_OF_THE_PAST)
+    acting.decide(first, "reject", "Not plausible.")
+    expect(page.locator("body[data-told]")).to_be_attached()
+    expect(past).not_to_contain_text("was rejected by")
+    assert people.bounding_box() == before
+    page.locator("h1").hover()
+    expect(past).to_contain_text("This exact call was rejected by Tove Brandt")
+    assert never_loaded_again(page)
 
 
 def test_a_card_that_has_just_appeared_ignores_a_click(acting, open_page):

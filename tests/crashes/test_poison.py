@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from audit.store import clock
 from runs.models import Dispatch
 from runs.services.resolution import resolutions_consume
 from tests.support.world import kinds
@@ -18,7 +19,8 @@ ATTEMPTS = 2
 
 @pytest.fixture
 def supervised(running):
-    """`supervised()` starts again what was killed; `supervised.deaths` says how often somebody was."""
+    """`supervised(call)` starts again what was killed; `supervised.deaths` says how often somebody was. The claim that
+    the dead held of the call is over at once: that a lease runs out by itself is shown in test_processes."""
 
     class Supervised:
         deaths = 0
@@ -28,12 +30,13 @@ def supervised(running):
             running.worker("worker", staged=True, **self.shared)
             running.sweep(staged=True, **self.shared)
 
-        def __call__(self) -> None:
+        def __call__(self, call) -> None:
             for name, start in (("worker", running.worker), ("sweep", running.sweep)):
                 code = running.running[name].poll()
                 if code is not None:
                     assert code == -signal.SIGKILL
                     self.deaths += 1
+                    Dispatch.objects.filter(call_id=call.id, status="claimed").update(lease_until=clock.now())
                     start(name, staged=True, **self.shared)
 
     return Supervised()
@@ -57,7 +60,7 @@ def test_a_call_that_kills_each_process_that_claims_it_ends_at_its_limit_and_the
     world.decide(apart)
 
     def all_ended():
-        supervised()
+        supervised(bad)
         return all(world.look(call).final for call in (bad, good, apart))
 
     running.until(all_ended, "every call ends", seconds=120)
@@ -86,7 +89,7 @@ def test_a_look_up_that_kills_each_process_that_tries_it_leaves_the_call_unknown
     world.decide(call)
 
     def left_to_people():
-        supervised()
+        supervised(call)
         Dispatch.objects.filter(call_id=call.id, kind="look_up", attempts__lte=1).update(max_attempts=ATTEMPTS)
         return Dispatch.objects.filter(call_id=call.id, kind="look_up", status="dead").exists()
 

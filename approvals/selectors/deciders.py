@@ -7,7 +7,7 @@ from access.core.delegation import Giver
 from access.selectors.actors import DeciderFacts, decider_facts, group_members
 from access.selectors.delegations import giver_at, givers_of
 from access.selectors.signers import signers_of
-from approvals.core.eligibility import REVIEWER, Asked, Decider, Eligibility, Vote, may_decide, still_possible
+from approvals.core.eligibility import REVIEWER, Asked, Decider, Eligibility, Vote, may_decide, still_possible, tally
 from approvals.core.policy import Approver
 from approvals.core.terms import NO_TERMS, Terms, terms_from
 from approvals.core.who_signs import who_can_sign
@@ -104,9 +104,21 @@ def counted_votes(proposal: Proposal, decisions: Sequence[Decision]) -> tuple[li
 
 
 def votes_in_force(proposal: Proposal, decisions: Sequence[Decision]) -> list[Decision]:
-    """Those of `decisions` that count now: their persons and places have voted. Where a vote counts no more, whoever
-    gave it and whoever it was given for may vote again in the same round."""
-    return [decision for decision, vote in judged_votes(proposal, decisions) if vote is not None]
+    """Those of `decisions` that stand in the way of a next vote of their persons and places (`in_the_way`)."""
+    return in_the_way(proposal, judged_votes(proposal, decisions))
+
+
+def in_the_way(proposal: Proposal, judged: Sequence[tuple[Decision, Vote | None]]) -> list[Decision]:
+    """The votes that count now: their persons and places have voted. Where one counts no more, whoever gave it and
+    whoever it was given for may vote again in the same round.
+
+    None, where they are enough together and the round waits all the same: a right came back after the last of them was
+    given. Only a click completes a round, so each of them may give theirs anew.
+    """
+    counted = [vote for _, vote in judged if vote is not None]
+    if tally(requires_of(proposal), counted, rejections=terms_of(proposal).rejections).outcome == "granted":
+        return []
+    return [decision for decision, vote in judged if vote is not None]
 
 
 def judged_votes(proposal: Proposal, decisions: Sequence[Decision]) -> list[tuple[Decision, Vote | None]]:

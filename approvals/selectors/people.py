@@ -15,6 +15,7 @@ from approvals.selectors.deciders import (
     Capacity,
     able_to_decide,
     best_of,
+    in_the_way,
     named_deciders,
     needs_words,
     requires_of,
@@ -181,7 +182,7 @@ def stance_of(
     capacities: Sequence[Capacity],
 ) -> Stance:
     """How the actor stands to it. `capacities` are as whom they may decide, by the rights of this moment."""
-    standing = in_force(judged)
+    standing = in_the_way(proposal, judged)
     taken = {vote.place: vote for vote in standing}
     open_ones = [one for one in capacities if one.allowed.ok and _id(one, actor) not in taken]
     allowed = best_of(open_ones or capacities).allowed

@@ -142,7 +142,8 @@ def _decide(
         now = clock.now()
         votes = votes_of(proposal)
         bound = read_bound(proposal, decisions=votes, permit=lock_permit(proposal))
-        # While it waits, a vote that counts no more is none: its person and its place may vote again.
+        # While it waits, a vote that counts no more is none: its person and its place may vote again. And so may all,
+        # where enough count and none of them was the last.
         standing = votes_in_force(proposal, votes) if proposal.status == "pending" else votes
         mine = next((vote for vote in standing if str(vote.reviewer_id) == actor.id), None)
         if mine is not None and mine.verdict == verdict and mine.digest == digest and round in (None, proposal.round):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from access.services import people
 from approvals.selectors.proposals import proposal_detail
 from approvals.services.permit import Redeemed, Refused
 from audit.core.refusal import Conflict, Invalid
@@ -104,3 +105,21 @@ def test_stricter_terms_of_today_void_the_votes(acme):
     answer = acme.redeem(held)
     assert isinstance(answer, Refused)
     assert (answer.kind, answer.code) == ("ask_again", "POLICY_CHANGED")
+
+
+def test_enough_approvals_that_count_only_since_a_right_came_back_are_completed_by_a_click_of_any_of_them(acme):
+    """Mara is no reviewer while Noor approves, and one again afterwards: two of two count, and nobody was the last."""
+    acme.publish(asking(("finance", 2)))
+    held = acme.hold()
+    admin = acme.tenant.admin.actor
+    acme.decide(held, by=acme.mara)
+    people.member_change(actor=admin, membership_id=acme.mara.membership_id, roles=["auditor"])
+    assert acme.decide(held, by=acme.noor).status == "pending"
+    assert acme.decide(held, by=acme.noor).repeated
+    people.member_change(actor=admin, membership_id=acme.mara.membership_id, roles=["reviewer"])
+    seen = page(held, acme.noor)
+    assert ([vote.counts for vote in seen.votes], seen.may_decide, seen.approve_does) == ([True] * 2, True, "runs now")
+    done = acme.decide(held, by=acme.noor)
+    assert (done.status, done.repeated) == ("granted", False)
+    assert acme.decide(held, by=acme.noor).repeated
+    assert isinstance(acme.redeem(held), Redeemed)

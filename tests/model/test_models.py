@@ -74,7 +74,7 @@ def test_without_this_safeguard_a_named_invariant_breaks(name: str, safeguard: s
 
 
 def test_a_removed_safeguard_is_told_as_a_history(capsys: pytest.CaptureFixture[str]):
-    assert main(["call", "--break", "cancel-started"]) == 1
+    assert main(["contention", "--break", "unknown-keeps-lease"]) == 1
     told = capsys.readouterr().out
-    assert "BROKEN: the effect happened but the call reads cancelled" in told
+    assert "BROKEN: two requests are under way on one record" in told
     assert "sends" in told

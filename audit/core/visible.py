@@ -65,7 +65,12 @@ def has_hidden(text: str, *, multiline: bool = True) -> bool:
 def without_hidden(text: str) -> str:
     """`text` without the characters that show nothing; for comparing, never for what is shown or sent. Spaces and line
     ends stay, and so do look-alike letters: they are letters."""
-    return text if _ORDINARY.fullmatch(text) else "".join(char for char in text if char.isspace() or not _hides(char))
+    return text if _ORDINARY.fullmatch(text) else "".join(char for char in text if _is_space(char) or not _hides(char))
+
+
+def _is_space(char: str) -> bool:
+    """Not so the control characters that Python takes for spaces, such as U+001F: no page shows one for them."""
+    return char.isspace() and (char in "\t\n\r" or unicodedata.category(char) != "Cc")
 
 
 def warning(text: str, *, multiline: bool = True) -> str:

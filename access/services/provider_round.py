@@ -268,8 +268,9 @@ def _link_first(found: ProviderRound, subject: str, waiting: Halfway) -> SignedI
     actor = actor_for_session(user.id, found.tenant_id)
     if user.id != found.user_id or actor is None:
         raise provider_rounds.state_gone("person")
-    # Their second step, if they have one, came before this (access/services/signin.py).
-    return provider_place(user=user, link_id=_link(found, subject, actor))
+    link_id = _link(found, subject, actor)
+    # Their second step came before this (access/services/signin.py), unless it was turned on in the meantime.
+    return provider_place(user=user, link_id=link_id) if waiting.stepped else _in(user, link_id)
 
 
 def _own(found: ProviderRound, actor: Actor | None) -> Actor:

@@ -157,7 +157,7 @@ def _place_of(user: User, *, stepped: bool) -> SignedIn:
             return SignedIn(user, actor)
     for actor in places:
         if identity_of(user.pk, actor.tenant_id) is None:
-            return SignedIn(user, actor, links_first=halfway(user))
+            return SignedIn(user, actor, links_first=replace(halfway(user), stepped=stepped))
     raise Forbidden(
         "Your organisation asks its people to sign in through its own provider. Your password was right, but it does "
         "not open your account; use your organisation's sign-in. An admin with a second step gets in by password.",

@@ -22,12 +22,13 @@ WRONG_CODE = "This code is not right, or it was used before. Wait for the next o
 @dataclass(frozen=True, slots=True)
 class Halfway:
     """Somebody whose password was right, or whom a provider named (`link_id`). `until` by the database's clock; `mark`
-    changes with their password."""
+    changes with their password. `stepped`: they took their second step."""
 
     user_id: str
     mark: str
     until: str
     link_id: str = ""
+    stepped: bool = False
 
 
 def halfway(user: User, link_id: str = "") -> Halfway:

@@ -113,6 +113,18 @@ def test_the_second_step_is_asked_for_all_the_same(ours, provider, mara, signed_
     assert client.session["provider_tenant"] == ours.id
 
 
+def test_a_second_step_that_was_turned_on_on_the_way_is_asked_for_after_the_link(ours, provider):
+    person = factories.person(ours)
+    use(ours, provider, required=True)
+    client = Client()
+    client.post("/sign-in/", {"username": person.email, "password": person.password, "next": "/runs/"})
+    back = at_provider(client.get("/sign-in/provider/first/").context["way"])
+    [code, *_] = with_second_step(person)
+    assert client.get(back)["Location"] == "/sign-in/second/"
+    assert "_auth_user_id" not in client.session
+    assert client.post("/sign-in/second/", {"code": code})["Location"] == "/runs/"
+
+
 # -- what a provider may not say ---------------------------------------------------------------------------------------
 
 

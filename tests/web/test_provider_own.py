@@ -205,6 +205,8 @@ def test_the_second_step_comes_before_the_link_and_is_not_gone_around(ours, prov
     assert client.get("/sign-in/provider/first/")["Location"] == "/sign-in/"
     assert client.post("/sign-in/second/", {"code": code})["Location"] == "/sign-in/provider/first/"
     assert "_auth_user_id" not in client.session
+    back = at_provider(client.get("/sign-in/provider/first/").context["way"])
+    assert client.get(back)["Location"] == "/runs/", "it is asked for once"
 
 
 def test_an_admin_with_a_password_and_a_second_step_always_gets_in(ours, provider):

@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support import databases
 
 LONG = ("drills", "crashes", "browser", "model", "stack", "restore")
 """Folders in which a file can take minutes. They begin, so that no process is left alone with one at the end."""
+
+# How long an example takes says nothing on a machine that does other things as well.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 _servers: list[object] = []
 if not os.environ.get("PYTEST_XDIST_WORKER"):

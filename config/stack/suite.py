@@ -1,4 +1,4 @@
-"""`make test`: the whole suite in two processes, browser tests included where there is a browser.
+"""`make test`: the whole suite in three processes, browser tests included where there is a browser.
 
     python -m config.stack.suite [pytest arguments…]
 
@@ -16,7 +16,8 @@ OURS = ("DATABASE_URL", "DATABASE_OWNER_URL", "REDIS_URL", "DJANGO_SETTINGS_MODU
 
 # By file: what starts the whole product does so once a file, in one of the processes. In the order of
 # tests/conftest.py, which begins with the long ones; xdist's own begins with the files of many tests.
-PARALLEL = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder"]
+# Three on two cores: many tests wait, for a lease, a page or the disk.
+PARALLEL = ["-n", "3", "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def main(arguments: list[str]) -> None:

@@ -142,7 +142,7 @@ def test_findings_follow_the_typing_and_lead_to_their_lines(acting, open_page):
     page.locator("#findings").get_by_role("link").first.click()
     chosen = page.evaluate("(() => { const s = document.getElementById('source');"
                            " return s.value.slice(s.selectionStart, s.selectionEnd); })()")  # fmt: skip
-    assert chosen.strip() == "- {id: wrong, tool: get_order, effect: alow}"
+    assert chosen.strip() == "alow}"  # from the column on
     source.fill(text + "  - {id: right, tool: get_order, effect: deny}\n")
     expect(page.locator("#rules")).to_contain_text("right")
     expect(page.locator("#findings")).not_to_contain_text("In the way:")

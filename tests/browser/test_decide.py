@@ -170,7 +170,7 @@ def test_a_session_that_ended_keeps_the_typed_reason_over_signing_in_again(actin
     page.wait_for_timeout(FRESH)
     act.locator("input[name=username]").fill(email)
     act.locator("input[name=password]").fill(password)
-    act.locator("button[type=submit]").click()
+    act.get_by_role("button", name="Sign in", exact=True).click()
     expect(page.locator("#p-reason")).to_have_value("typed with care")
     expect(page.locator("#p-head .tag")).to_contain_text("Waiting")
     assert page.evaluate("document.body.dataset.zone") == "Australia/Sydney"

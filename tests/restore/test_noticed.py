@@ -95,7 +95,7 @@ def test_a_recovery_from_the_log_begins_a_new_timeline_and_is_noticed(server):
     data = server.folder / "data"
     (data / "recovery.signal").touch()
     with (data / "postgresql.auto.conf").open("a") as file:
-        file.write("restore_command = 'false'\n")
+        file.write("restore_command = 'sleep 1; false'\n")
     if server.user:
         os.chown(data / "recovery.signal", *server.user)
     again = start_postgres(server.folder, durable=False)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+import psutil
 import psycopg
 from psycopg import sql
 
@@ -21,6 +22,10 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SUPERUSER_URL = "CLEARANCE_TEST_SUPERUSER_URL"
 SESSION_DIR = "CLEARANCE_TEST_DIR"
 TEMPLATE = "clearance_template"
+PREFIX = "clr-test-"
+MEMORY = Path("/dev/shm")
+ROOM = 4 << 30
+"""Bytes: three processes' databases and PostgreSQL's log of a whole session stay well below it."""
 
 
 def with_database(url: str, name: str) -> str:
@@ -31,7 +36,7 @@ def with_database(url: str, name: str) -> str:
 def start_session() -> list[object]:
     """Starts the session's servers and sets the environment that settings read. Returns what must be stopped."""
     # Short, because a socket's path may hold 104 bytes; outside var/, because a killed session leaves it behind.
-    folder = Path(tempfile.mkdtemp(prefix="clr-test-"))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=in_memory()))
     folder.chmod(0o711)
     postgres = start_postgres(folder / "postgres", durable=False)
     valkey = start_valkey(folder / "valkey")
@@ -63,6 +68,20 @@ def start_session() -> list[object]:
         }
     )
     return [valkey, postgres]
+
+
+def in_memory() -> Path | None:
+    """The folder of the system that lives in memory, if it has room for a session: to clone a database of a thousand
+    small files costs a fifth there. What killed sessions left in it is removed first, as it would fill the memory."""
+    if not MEMORY.is_dir():
+        return None
+    for left in MEMORY.glob(f"{PREFIX}*/postgres/lock"):
+        # Whoever runs a session's server holds its lock, and a server ends with the session.
+        with contextlib.suppress(OSError), left.open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(left.parent.parent, ignore_errors=True)
+    room = min(shutil.disk_usage(MEMORY).free, psutil.virtual_memory().available)
+    return MEMORY if room > ROOM and os.access(MEMORY, os.W_OK) else None
 
 
 def stop_session(servers: list[object]) -> None:

@@ -67,6 +67,9 @@ class Membership(models.Model):
     roles = ArrayField(models.CharField(max_length=16), default=list)
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField()
+    step_due_at = models.DateTimeField(null=True, editable=False)
+    """By when they were first told to have a second step here; null where it was never wanted of them. It comes nearer
+    and never later, and stays while it is not wanted."""
 
     class Meta:
         constraints = [

@@ -234,16 +234,20 @@ LENT = """ARRAY(SELECT d.from_user_id || ' ' || g.slug
           AND d.starts_at <= clearance_now() AND clearance_now() < d.ends_at
         ORDER BY 1)"""
 
+# Whether what an organisation wants, `want`, is wanted of its member `m`; and from when on: the day that they were told
+# first, if that is earlier.
+WANTED = """(want.of = 'everybody' OR want.of = 'admins' AND 'admin' = ANY(m.roles)
+                OR want.of = 'deciders' AND m.roles && ARRAY['admin', 'reviewer']::varchar[])"""
+WANTED_FROM = "LEAST(m.step_due_at, want.begins_at)"
+
 # Since or until when a member `m` owes a second step that the organisation wants: NULL for whoever has one that their
 # sign-in asks for, or of whom none is wanted.
-STEP_DUE = """(SELECT want.begins_at FROM access_secondstepdemand want
-         WHERE want.tenant_id = m.tenant_id
-           AND (want.of = 'everybody' OR want.of = 'admins' AND 'admin' = ANY(m.roles)
-                OR want.of = 'deciders' AND m.roles && ARRAY['admin', 'reviewer']::varchar[])
+STEP_DUE = f"""(SELECT {WANTED_FROM} FROM access_secondstepdemand want
+         WHERE want.tenant_id = m.tenant_id AND {WANTED}
            AND NOT EXISTS (SELECT 1 FROM access_secondfactor had
                             WHERE had.user_id = m.user_id AND had.at_sign_in AND (had.ciphertext IS NOT NULL
                                   OR EXISTS (SELECT 1 FROM access_passkey held
-                                              WHERE held.user_id = m.user_id AND held.removed_at IS NULL))))"""
+                                              WHERE held.user_id = m.user_id AND held.removed_at IS NULL))))"""  # noqa: S608
 
 # By hand as well: it is asked at each request, and twice at each look of each open page.
 MEMBER = f"""

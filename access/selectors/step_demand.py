@@ -8,31 +8,54 @@ from django.db import connection
 
 from access.core.demand import WHOM
 from access.core.rights import require_admin
-from access.models import Membership, SecondStepDemand
-from access.selectors.actors import STEP_DUE
+from access.models import SecondStepDemand
+from access.selectors.actors import STEP_DUE, WANTED, WANTED_FROM
 from access.selectors.confirmation import means_of
 from audit.core.actor import Actor
 from audit.core.visible import as_line
 
 _LACK = f"""
-SELECT m.id, u.name, count(*) OVER () FROM access_membership m JOIN access_user u ON u.id = m.user_id AND u.is_active
+SELECT m.id, u.name, {STEP_DUE}, count(*) OVER ()
+  FROM access_membership m JOIN access_user u ON u.id = m.user_id AND u.is_active
  WHERE m.tenant_id = %s AND m.is_active AND {STEP_DUE} IS NOT NULL
  ORDER BY u.name, m.id LIMIT %s
+"""  # noqa: S608 - of constants
+_EARLIER = f"""
+SELECT count(*) FROM access_membership m JOIN access_user u ON u.id = m.user_id AND u.is_active
+ WHERE m.tenant_id = %s AND m.is_active AND {STEP_DUE} < %s
+"""  # noqa: S608 - of constants
+_WANTING = f"""
+SELECT t.id, t.name, {WANTED_FROM}, {WANTED_FROM} <= clearance_now()
+  FROM access_membership m JOIN access_secondstepdemand want ON want.tenant_id = m.tenant_id
+       JOIN access_tenant t ON t.id = m.tenant_id
+ WHERE m.user_id = %s AND m.is_active AND {WANTED}
+ ORDER BY t.name, t.id
 """  # noqa: S608 - of constants
 _MOST = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WantingRow:
+    """An organisation that wants a second step of one of its members, from `begins_at` on; `begun`: that has come."""
+
+    tenant_id: str
+    name: str
+    begins_at: datetime
+    begun: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DemandRow:
-    """What is wanted, in words too; `begins_at` None where nothing is. `lack`: (membership id, name) of those of whom
-    it is wanted and who have none, the first ones, and how many they are. `own`: whether the reader has one."""
+    """What is wanted, in words too; `begins_at` None where nothing is. `lack`: (membership id, name, by when) of those
+    of whom it is wanted and who have none, the first ones, and how many they are; by when is `begins_at` or earlier.
+    `own`: whether the reader has one."""
 
     of: str
     words: str
     begins_at: datetime | None
     set_by: str
     set_at: datetime | None
-    lack: tuple[tuple[UUID, str], ...]
+    lack: tuple[tuple[UUID, str, datetime], ...]
     lacking: int
     own: bool
 
@@ -50,8 +73,8 @@ def step_demand(actor: Actor) -> DemandRow:
         begins_at=row.begins_at if row else None,
         set_by=as_line(row.set_by) if row else "",
         set_at=row.set_at if row else None,
-        lack=tuple((id_, as_line(name)) for id_, name, _ in lack),
-        lacking=lack[0][2] if lack else 0,
+        lack=tuple((id_, as_line(name), due) for id_, name, due, _ in lack),
+        lacking=lack[0][3] if lack else 0,
         own=has_second_step(actor.id),
     )
 
@@ -64,9 +87,21 @@ def has_second_step(user_id: str) -> bool:
 
 def step_wanted(tenant_id: str, user_id: str) -> bool:
     """Whether the organisation wants a second step of this member, have they one or not."""
-    row = SecondStepDemand.objects.filter(tenant_id=tenant_id).exclude(of="nobody").first()
-    if row is None:
-        return False
-    wanted = {"admins": ["admin"], "deciders": ["admin", "reviewer"]}.get(row.of)
-    found = Membership.objects.filter(tenant_id=tenant_id, user_id=user_id, is_active=True)
-    return (found if wanted is None else found.filter(roles__overlap=wanted)).exists()
+    return any(row.tenant_id == tenant_id for row in wanting(user_id))
+
+
+def wanting(user_id: str) -> tuple[WantingRow, ...]:
+    """Which of their organisations want a second step of somebody, have they one or not; by name."""
+    with connection.cursor() as cursor:
+        cursor.execute(_WANTING, [UUID(user_id)])
+        return tuple(
+            WantingRow(tenant_id=str(id_), name=as_line(name), begins_at=begins_at, begun=begun)
+            for id_, name, begins_at, begun in cursor.fetchall()
+        )
+
+
+def due_earlier(tenant_id: str, than: datetime) -> int:
+    """How many of an organisation's members owe a second step by an earlier day than the one it wants one from."""
+    with connection.cursor() as cursor:
+        cursor.execute(_EARLIER, [UUID(tenant_id), than])
+        return int(cursor.fetchone()[0])

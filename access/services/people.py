@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 from access.core.names import email_of, name_of, roles_of, slug_of
 from access.core.rights import require_admin
 from access.models import Group, GroupMember, Membership, Tenant, User
-from access.store import browsers, links, secrets
+from access.store import browsers, links, secrets, step_days
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, Forbidden, Invalid, NotFound
 from audit.services.record import audit_record, audit_record_or_owe, audit_refusals
@@ -106,6 +106,7 @@ def member_add(
                 )
         except IntegrityError:
             raise Conflict(f"{address} is a member already. Change the roles instead.", code="ALREADY_MEMBER") from None
+        step_days.keep(actor.tenant_id, membership.id)
         GroupMember.objects.bulk_create(GroupMember(group=place, membership=membership) for place in places)
         link = links.add(user.id, "invitation", clock.now()) if invite and created else ""
         audit_record(
@@ -156,13 +157,7 @@ def member_change(
     """
     with audit_refusals(actor=actor, action="member.changed", object_type="membership", object_id=membership_id):
         require_admin(actor)
-        # All admins' rows are locked in one order, so that two admins cannot take each other's role away at once.
-        admins = {
-            row.id
-            for row in Membership.objects.select_for_update(of=("self",))
-            .filter(tenant_id=actor.tenant_id, is_active=True, roles__contains=["admin"], user__is_active=True)
-            .order_by("id")
-        }
+        admins = step_days.lock_admins(actor.tenant_id)
         membership = _membership(actor, membership_id)
         before = (set(membership.roles), membership.is_active)
         membership.roles = membership.roles if roles is None else roles_of(roles)
@@ -171,6 +166,7 @@ def member_change(
         if admins == {membership.id} and not still:
             raise Conflict("This is the last active admin. Make somebody else an admin first.", code="LAST_ADMIN")
         membership.save(update_fields=["roles", "is_active"])
+        step_days.keep(actor.tenant_id, membership.id)
         ended = 0
         if not membership.is_active:
             open_here = browsers.of_person(membership.user_id, tenant_id=actor.tenant_id)

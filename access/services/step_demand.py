@@ -4,7 +4,8 @@ from access.core.demand import WHOM, begins_at
 from access.core.rights import require_admin
 from access.models import SecondFactor, SecondStepDemand
 from access.selectors.confirmation import check_fresh
-from access.selectors.step_demand import has_second_step, step_wanted
+from access.selectors.step_demand import due_earlier, has_second_step, step_wanted
+from access.store import step_days
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, Invalid
 from audit.services.record import audit_record, audit_refusals
@@ -16,7 +17,8 @@ DEMANDED = "second_step.demanded"
 def step_demand_set(*, actor: Actor, of: str, days: int = 0) -> None:
     """Want a second step of nobody, admins, deciders (reviewers and admins) or everybody, after `days` to set one up.
 
-    Whoever has none by then can do nothing but set one up. Agents' tokens have nothing to do with it.
+    Whoever has none by then can do nothing but set one up. The days are for those of whom it was never wanted: whoever
+    was told an earlier day keeps it, wanted or not in between. Agents' tokens have nothing to do with it.
     Raises Forbidden (ROLE_MISSING, FRESH_REQUIRED), Invalid (DEMAND_UNKNOWN, GRACE_INVALID), Conflict (NO_SECOND) where
     the actor has none themselves: they would be the first to stand outside.
     """
@@ -33,14 +35,18 @@ def step_demand_set(*, actor: Actor, of: str, days: int = 0) -> None:
             )
         now = clock.now()
         begin = begins_at(now, days)
+        step_days.lock_admins(actor.tenant_id)
+        step_days.keep(actor.tenant_id)  # what was wanted until now, of those who came while a change was on its way
         before = SecondStepDemand.objects.select_for_update().filter(tenant_id=actor.tenant_id).first()
         SecondStepDemand.objects.update_or_create(
             tenant_id=actor.tenant_id,
             defaults={"of": of, "begins_at": begin, "set_at": now, "set_by": actor.name},
         )
+        step_days.keep(actor.tenant_id)
         audit_record(
             actor=actor, action=DEMANDED, object_type="tenant", object_id=actor.tenant_id,
-            detail={"of": of, "before": before.of if before else "nobody", "begins_at": begin},
+            detail={"of": of, "before": before.of if before else "nobody", "begins_at": begin,
+                    "earlier": due_earlier(actor.tenant_id, begin)},
         )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from access.selectors.assertion import party
 from access.selectors.confirmation import fresh_end, means_of
 from access.selectors.providers import identity_of, provider_here
+from access.selectors.step_demand import wanting
 from access.services.passkey import passkey_add, passkey_options, passkey_remove, passkey_rename
 from access.services.second_step import app_begin, app_end, app_finish, recovery_renew, second_step_set
 from access.web.confirm import answer_json
@@ -46,8 +47,14 @@ def security(request: PersonRequest) -> HttpResponse:
             problem, status = refusal.message, refusal.status
             if field(request, "verb") == "app-finish" and refusal.code == "CODE_WRONG":
                 shown = {"again": True}
+    means = means_of(request.actor.id)
+    wanted = wanting(request.actor.id) if means.at_sign_in else ()
     context = {
-        "place": "account", "part": "security", "problem": problem, "means": means_of(request.actor.id),
+        "place": "account", "part": "security", "problem": problem, "means": means,
+        # Only here does it stay on; elsewhere it can be turned off, or end with the last means, and is owed there then.
+        "wanted_here": any(row.tenant_id == request.actor.tenant_id for row in wanted),
+        "wanted_elsewhere": [row for row in wanted if row.tenant_id != request.actor.tenant_id],
+        "wanted": wanted, "last": len(means.passkeys) + bool(means.app_since) == 1,
         "party": party(), "until": fresh_end(request.actor), **shown,
         "identity": identity_of(request.actor.id, request.actor.tenant_id), "provider": provider_here(request.actor),
         # A session at another name of the same server has a page that no passkey would answer.

@@ -2,12 +2,15 @@
 
 import json
 import re
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from django.test import Client
 
 from access.models import SecondStepDemand
 from access.selectors.confirmation import means_of
+from access.services.people import member_add
 from audit.store import clock
 from tests.services.access.test_confirm import T
 from tests.services.access.test_second_step import app_code
@@ -218,3 +221,78 @@ def test_an_admin_wants_it_on_the_page_once_they_have_one(acme, signed_in):
     assert "Everybody has to have a second step." in page
     assert "Ola" in page
     assert "second step at the sign-in by" in text_of(signed_in(other).get("/runs/"))
+    assert client.post("/access/second-step/", {"of": "everybody", "days": "9"}).status_code == 302
+    again = text_of(client.get("/access/second-step/"))
+    assert "</a> (from <time" in again, "Ola keeps the day that they were told"
+    assert "never later" in again
+
+
+@pytest.fixture
+def elsewhere(mara):
+    """Mara's place in another organisation, which wants no second step."""
+    other = factories.tenant()
+    row = member_add(actor=other.admin.actor, email=mara.email, name="", roles=["reviewer"])
+    return replace(mara, tenant_id=other.id, membership_id=row.membership_id)
+
+
+def signed_in_at(person, client):
+    """The client, in the person's other organisation."""
+    assert client.post("/switch-tenant/", {"tenant": person.tenant_id}).status_code == 302
+    return client
+
+
+STEP_OFF = "Ask for the password alone"
+
+
+def with_passkey(client, person):
+    confirm(client, person)
+    add_passkey(client, Device())
+    client.post(SECURITY, {"verb": "step", "on": "yes"})
+
+
+def test_who_turns_it_off_elsewhere_reads_before_what_they_cannot_do_without(acme, mara, elsewhere, signed_in, wanted):
+    client = signed_in_at(elsewhere, signed_in(mara))
+    with_passkey(client, mara)
+    page = text_of(client.get(SECURITY))
+    told = (
+        f"<bdi>{acme.name}</bdi> wants a second step of you. Without one you can do nothing there but set one up, at "
+    )
+    assert told in page.partition("Before you ask for the password alone")[2]
+    assert "turning it off gives you no new days" in page
+    assert told in page.partition("removed, the second step ends")[2], "the only passkey ends it too"
+    assert STEP_OFF in page
+    assert client.post(SECURITY, {"verb": "step", "on": "no"}).status_code == 302
+    assert "wants a second step of you. Without" not in text_of(client.get(SECURITY))
+    assert signed_in(mara).get("/runs/")["Location"] == SECURITY, "owed there at once"
+
+
+def test_where_days_are_left_the_warning_names_the_last_one(acme, mara, elsewhere, signed_in, stand_at):
+    stand_at(T)
+    SecondStepDemand.objects.create(
+        tenant_id=acme.id, of="everybody", begins_at=T + timedelta(days=3), set_at=T, set_by="Ada"
+    )
+    client = signed_in_at(elsewhere, signed_in(mara))
+    with_passkey(client, mara)
+    add_passkey(client, Device(), name="Phone")
+    page = text_of(client.get(SECURITY))
+    assert "but set one up, from <time" in page
+    assert "removed, the second step ends" not in page, "there is another passkey"
+
+
+def test_where_it_is_wanted_the_page_offers_no_turning_off_and_the_last_means_warns(mara, signed_in, wanted):
+    client = signed_in(mara)
+    with_passkey(client, mara)
+    page = text_of(client.get(SECURITY))
+    assert "Your organisation wants it of you, so it stays on." in page
+    assert STEP_OFF not in page
+    assert "removed, the second step ends" in page
+    refused = client.post(SECURITY, {"verb": "step", "on": "no"})
+    assert (refused.status_code, "so it stays on" in text_of(refused)) == (409, True)
+
+
+def test_where_nobody_wants_it_nothing_warns(mara, elsewhere, signed_in):
+    client = signed_in(mara)
+    with_passkey(client, mara)
+    page = text_of(client.get(SECURITY))
+    assert STEP_OFF in page
+    assert "wants" not in page.partition('id="t-keys"')[2]

@@ -124,8 +124,11 @@ def _start(work: Work, observed: Observed, *, since: datetime) -> datetime | Non
     with transaction.atomic():
         loaded = lock_run(work.run.id)
         machine = work.standing(loaded, CallState.READY)
+        if machine.fence >= claim.fence:
+            raise FenceLost  # whoever took it over has tried it already, and it is ready once more
         if loaded.state.paused:
-            raise Gone  # a resume orders it again
+            claims.close(claim)  # in this transaction: a resume that comes next orders it again
+            return None
         if work.deadline is not None and work.deadline <= loaded.at:
             dispatch_refuse_in(loaded=loaded, job=work, refusal=_late(), final="expired")
             return None

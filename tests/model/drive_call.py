@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Hashable
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -14,13 +15,14 @@ from audit.store import clock
 from runs.core.kinds import CallState
 from runs.selectors.rows import CallRow
 from runs.services.call import call_withdraw
+from runs.services.dispatch import Observed
 from runs.services.held_back import sweep_held_back
 from runs.services.run import run_cancel
 from runs.services.stop import stop_lift, stop_set
 from runs.services.sweep import sweep_expired_leases
 from tests.model import book, call_model
 from tests.model.call_model import Model
-from tests.model.driving import DENYING, STRICTER, Shown, shown
+from tests.model.driving import DENYING, STRICTER, Shown, Stage, shown
 from tests.model.walking import Driver
 
 WORLD = frozenset({
@@ -33,12 +35,17 @@ CANCEL = frozenset({"cancel"})
 
 
 class CallDriver(Driver[Model]):
-    """One refund of one order."""
+    """One refund of one order. `read`: whoever claims it reads the target with it, so that a worker stands still right
+    before its start, behind what would tell it without a lock that its claim is over."""
 
     machine = call_model.MACHINE
     call: CallRow
     charge: str
     seen: Shown
+
+    def __init__(self, stage: Stage, *, read: bool = False) -> None:
+        super().__init__(stage)
+        self.read = read
 
     def begin(self, s: Model) -> None:
         world = self.stage.world
@@ -156,8 +163,10 @@ class CallDriver(Driver[Model]):
         stage = self.stage
         if verb == "claims":
             stage.claim(name, self.call)
+            if self.read:
+                stage.read(name)
         elif verb == "redeems, started":
-            assert stage.begin(name), "nothing was started"
+            assert stage.begin(name, observed=self._as_read(name)), "nothing was started"
         elif verb == "checks before sending":
             # The answer comes at once; that the effect is there, and when, the book says.
             assert stage.send(name).status == "succeeded"
@@ -179,8 +188,13 @@ class CallDriver(Driver[Model]):
             del stage.hands[name]
         else:
             assert verb.startswith(("re-check ", "finds ", "loses "))
-            assert not stage.begin(name), "it was started"
+            assert not stage.begin(name, observed=self._as_read(name)), "it was started"
         return True
+
+    def _as_read(self, name: str) -> Observed | None:
+        """What the worker has read already. It is young: how long after its claim it read is nothing a history says."""
+        observed = self.stage.hands[name].observed
+        return replace(observed, read_at=clock.now()) if observed is not None else None
 
     # -- what stands there ------------------------------------------------------------------------------------------
 
@@ -192,6 +206,7 @@ class CallDriver(Driver[Model]):
             "effects": (self.stage.book.keys(self.charge), [seen.key] * s.effects),
             "resource": (seen.holds, s.call in ("started", "unknown") and not s.left),
             "work": ([kind for kind, _, _ in seen.work], _work(s)),
+            "worker": (seen.worker, _holder(s)),
             "proposal": (seen.proposal, _proposal(s)),
         }
         if seen.proposal != "none":
@@ -228,6 +243,15 @@ def _proposal(s: Model) -> str | tuple[str, ...]:
         return {"ready": "granted", "none": "pending", "void": "expired"}[s.permit]
     # Whoever stops what is over by the clock is told that it was over.
     return ("expired" if s.expired else s.call, "none" if s.permit == "none" else s.call, s.call)
+
+
+def _holder(s: Model) -> str | tuple[str, ...]:
+    """Whose claim holds: a worker with an old one neither ends another's nor gives it back."""
+    if not s.lease or s.call not in ("waiting", "started"):
+        return ""
+    name = f"w{s.holder}"
+    killed = (s.w0, s.w1)[s.holder][0] == "idle"  # the driver does not make it hold as long as those of the living
+    return (name, "") if killed else name
 
 
 def _work(s: Model) -> list[str]:

@@ -68,7 +68,8 @@ def patient(document: dict[str, Any]) -> None:
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What the database shows of one call: `work` is (kind, status, whether a lease holds) of each row that is not
-    done, `holds` whether it has leased its resource, `asks` how many groups and people its round needs."""
+    done, `holds` whether it has leased its resource, `asks` how many groups and people its round needs. `worker` has
+    its dispatch while a lease holds; that two are alike but for their workers' names makes no difference."""
 
     call: str
     run: str
@@ -81,6 +82,7 @@ class Shown:
     work: tuple[tuple[str, str, bool], ...]
     holds: bool
     answered: str
+    worker: str = field(compare=False)
 
 
 SHOWN = """
@@ -89,7 +91,9 @@ SELECT c.state, r.status, c.key, coalesce(p.status, 'none'), coalesce(p.round, 0
   array(SELECT d.kind || ' ' || d.status || ' ' || coalesce(d.lease_until > clearance_now(), false)
     FROM runs_dispatch d WHERE d.call_id = c.id AND d.status <> 'done' ORDER BY 1),
   EXISTS (SELECT 1 FROM runs_resourcelease l JOIN runs_dispatch d ON d.id = l.dispatch_id WHERE d.call_id = c.id),
-  coalesce(c.answer->>'outcome', c.answer->'error'->>'outcome', '')
+  coalesce(c.answer->>'outcome', c.answer->'error'->>'outcome', ''),
+  coalesce((SELECT d.worker FROM runs_dispatch d WHERE d.call_id = c.id AND d.kind = 'dispatch'
+    AND d.status IN ('claimed', 'started') AND d.lease_until > clearance_now()), '')
 FROM runs_call c JOIN runs_run r ON r.id = c.run_id LEFT JOIN approvals_proposal p ON p.id = (
   SELECT id FROM approvals_proposal WHERE run_id = c.run_id AND call_id = c.call_id)
 LEFT JOIN approvals_permit t ON t.proposal_id = p.id AND t.round = p.round WHERE c.id = %s
@@ -103,8 +107,8 @@ def shown(call: CallRow) -> Shown:
         row = cursor.fetchone()
     assert row is not None
     work = tuple((kind, status, holds == "true") for kind, status, holds in (each.split() for each in row[8]))
-    call_, run, key, proposal, round_, permit, outcome, asks, _, holds, answered = row
-    return Shown(call_, run, key, proposal, round_, permit, outcome, asks, work, holds, answered)
+    call_, run, key, proposal, round_, permit, outcome, asks, _, holds, answered, worker = row
+    return Shown(call_, run, key, proposal, round_, permit, outcome, asks, work, holds, answered, worker)
 
 
 @dataclass
@@ -156,9 +160,10 @@ class Stage:
         if row.status == "claimed":
             sweep_expired_leases()
             row.refresh_from_db()
-        self.hands[name] = Hand(self._claim_of(row, name))
+        self.hands[name] = Hand(self.claim_of(row, name))
 
-    def _claim_of(self, row: Dispatch, worker: str) -> Claim:
+    def claim_of(self, row: Dispatch, worker: str) -> Claim:
+        """The worker gets this row, when it is due."""
         self.pass_time(row.not_before)
         found = claims.claim_next(worker=worker, run_id=row.run_id, kinds=(row.kind,))
         while found is not None and found.id != row.id:
@@ -215,7 +220,7 @@ class Stage:
     def turn(self, call: CallRow, kind: str) -> None:
         """A worker does the call's row of this kind when it is due."""
         row = Dispatch.objects.get(call_id=call.id, kind=kind, status="ready")
-        wake_claimed(claim=self._claim_of(row, "turn"))
+        wake_claimed(claim=self.claim_of(row, "turn"))
 
     def lease_ends(self, call: CallRow) -> None:
         """Time passes until the lease of the call's dispatch is over."""

@@ -17,7 +17,7 @@ from approvals.core.policy import Verdict, verdict_from
 from approvals.core.rounds import most_stopped
 from approvals.core.terms import terms_from
 from approvals.models import Decision, Permit, Proposal
-from approvals.selectors.catalogue import contract_of
+from approvals.selectors.catalogue import contract_of, number_of
 from approvals.selectors.deciders import prepared_by_of, requires_of, terms_of
 from approvals.selectors.revisions import editors_of
 from audit.core.entry import Entry, utc_text
@@ -72,7 +72,7 @@ def read_bound(proposal: Proposal, *, decisions: Iterable[Decision], permit: Per
     facts = _facts(proposal)
     if facts.tool != contract.name:
         raise Altered("tool_version")
-    if facts.contract_version != proposal.tool_version.number:
+    if facts.contract_version != number_of(proposal.tool_version_id):
         raise Altered("contract_version")
     if snapshot_hash(bytes(proposal.snapshot)) != proposal.snapshot_hash:
         raise Altered("snapshot")

@@ -84,6 +84,15 @@ def contract_of(tool_version_id: UUID) -> Contract:
     return _contract(tool_version_id)
 
 
+@lru_cache(maxsize=1024)
+def number_of(tool_version_id: UUID) -> int:
+    """The number of a version by its row's id, which never changes either. Raises `Conflict` (CONTRACT_ALTERED)."""
+    number = ToolVersion.objects.filter(pk=tool_version_id).values_list("number", flat=True).first()
+    if number is None:
+        raise _not_there()
+    return number
+
+
 def still_admitted(tool_version_id: UUID) -> bool:
     """True while this very version is the admitted one: a newer contract or a retired tool ends it (A5)."""
     version = ToolVersion.objects.filter(pk=tool_version_id).values_list("number", "tool__active_version").first()
@@ -147,7 +156,7 @@ def _contract(tool_version_id: UUID) -> Contract:
         ToolVersion.objects.filter(pk=tool_version_id).values_list("document", "digest", "tool__name", "number").first()
     )
     if row is None:
-        raise Conflict("This version of the tool is not there. Tell an operator.", code="CONTRACT_ALTERED")
+        raise _not_there()
     document, digest, name, number = row
     if sha256_hex(canonical_bytes(document)) != digest or document.get("name") != name:
         raise Conflict(
@@ -156,3 +165,7 @@ def _contract(tool_version_id: UUID) -> Contract:
             code="CONTRACT_ALTERED",
         )
     return parse_contract(document)
+
+
+def _not_there() -> Conflict:
+    return Conflict("This version of the tool is not there. Tell an operator.", code="CONTRACT_ALTERED")

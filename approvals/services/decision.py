@@ -10,7 +10,7 @@ from functools import partial
 from typing import Literal
 from uuid import UUID, uuid4
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 
 from access.core.delegation import Giver
 from approvals.core.eligibility import Tally, tally
@@ -200,12 +200,12 @@ def _record(
     same = [vote.nth for vote in votes if vote.place == decision.place or vote.reviewer_id == decision.reviewer_id]
     decision.nth = 1 + max(same, default=0)
     try:
-        with transaction.atomic():
-            decision.save(force_insert=True)
-            if signature is not None:
-                signature.keep(decision)
+        decision.save(force_insert=True)
+        if signature is not None:
+            signature.keep(decision)
     except IntegrityError:
-        # The lock makes this impossible; the constraint stands for whoever gets past it.
+        # The lock makes this impossible; the constraint stands for whoever gets past it. No savepoint: the refusal
+        # takes the whole transaction back.
         raise Conflict("You decided this already; one verdict a round.", code="ALREADY_DECIDED") from None
     requires = requires_of(proposal)
     counted, _ = counted_votes(proposal, [*votes, decision])

@@ -6,6 +6,7 @@ alike, inside the transaction that acts on its verdict.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -15,13 +16,13 @@ from access.selectors.actors import RequesterFacts, requester_facts
 from approvals.core.contract import Absent, effective_arguments
 from approvals.core.contract_types import Contract
 from approvals.core.digest import call_bytes, digest, parse_call_bytes
-from approvals.core.exposure import subjects_of
+from approvals.core.exposure import asked_about, subjects_of
 from approvals.core.policy import DENIED, Policy, Request, Verdict, evaluate
 from approvals.core.template import render_text
 from approvals.models import Proposal
-from approvals.selectors.catalogue import active_contract, alternatives_for, contract_of, still_admitted, tools_for
-from approvals.selectors.judging import facts_of, principal_of_requester
-from approvals.selectors.policies import rules_of
+from approvals.selectors.catalogue import active_contract, alternatives_for, contract_of, tools_for
+from approvals.selectors.judging import facts_of, ground_of, principal_of_requester
+from approvals.selectors.policies import rules_of_version
 from approvals.selectors.shown_tools import is_shown, not_exposed
 from approvals.services.exposure import exposure_judged
 from approvals.store.rows import active_policy_number
@@ -139,14 +140,16 @@ def call_judge(
     )
     if refused is not None:
         return refused
-    if not still_admitted(tool_version_id):
+    judged_by = number if under is None else under
+    ground = ground_of(tenant_id=tenant_id, tool_version_id=tool_version_id, policy_number=judged_by)
+    if not ground.admitted:
         return _deny(
             "contract_changed",
             f"The contract of {contract.name} that this call was made for is no longer admitted. "
             "Ask again under today's contract.",
             number,
         )
-    policy = rules_of(tenant_id, number if under is None else under)
+    policy = rules_of_version(judged_by, ground.policy_version)
     if waiting and policy.freezes:
         policy = replace(policy, freezes=())
     request = request_judged(
@@ -159,6 +162,7 @@ def call_judge(
         run=run or {},
         key=key,
         acting=acting,
+        at=ground.at,
     )
     return evaluate(policy, request)
 
@@ -174,8 +178,10 @@ def request_judged(
     run: Mapping[str, Json],
     key: str,
     acting: bool = False,
+    at: datetime | None = None,
 ) -> Request:
-    """What `evaluate` is asked: the call with the requester's rights, the sums and the time of now."""
+    """What `evaluate` is asked: the call with the requester's rights, the sums and the time of now. `at` is that time
+    where it was read a moment ago; behind sums that others may have held it is read anew."""
     subjects = subjects_of(contract, arguments=arguments, state=state, agent_id=str(requester.agent.get("id", "")))
     return Request(
         tool=contract.name,
@@ -187,7 +193,7 @@ def request_judged(
         exposure=exposure_judged(
             tenant_id=tenant_id, policy=policy, contract=contract, subjects=subjects, key=key, acting=acting
         ),
-        now=clock.now(),
+        now=clock.now() if at is None or asked_about(policy, contract.name) else at,
     )
 
 

@@ -27,7 +27,17 @@ from approvals.services.judge import proposal_judge
 from approvals.signals import announce
 from approvals.store import rounds
 from approvals.store.rounds import Because
-from approvals.store.rows import ProposalRow, change, is_redeemed, lock_permit, lock_proposal, overdue, row_of, votes_of
+from approvals.store.rows import (
+    ProposalRow,
+    change,
+    is_redeemed,
+    lock_permit,
+    lock_proposal,
+    now_and_rejected,
+    overdue,
+    row_of,
+    votes_of,
+)
 from audit.core.actor import SYSTEM, Actor
 from audit.core.jsondoor import Json
 from audit.core.refusal import Conflict, Refusal
@@ -91,8 +101,9 @@ def proposal_hold(
 ) -> ProposalRow:
     """Store a call that the policy holds (`verdict` asks), or open the next round of the one that is there.
 
-    In the caller's transaction. A next round voids votes and permit, keeps key and deadline; a proposal past its
-    deadline comes back `expired` instead. `agent_name` and `agent_version` default to today's.
+    In the caller's transaction, and in a savepoint of the caller's where that goes on after a refusal. A next round
+    voids votes and permit, keeps key and deadline; a proposal past its deadline comes back `expired` instead.
+    `agent_name` and `agent_version` default to today's.
     `prepared_by` is {id, name} of the person who asked in the agent's place, and who therefore never decides it (A9).
 
     Raises Conflict: CALL_DIFFERS (the call id was used for other bytes, S2), PROPOSAL_CLOSED (it was decided, or is
@@ -102,7 +113,8 @@ def proposal_hold(
     contract = contract_of(tool_version_id)
     facts = check_call_bytes(canonical, digest)
     existing = Proposal.objects.select_for_update().filter(run_id=run_id, call_id=call_id).first()
-    now = clock.now()
+    # The clock in a statement behind the one that may have waited for the lock (data rule 11).
+    now, rejected_before = now_and_rejected(run_id, digest)
     if existing is not None:
         if bytes(existing.canonical) != canonical or existing.digest != digest:
             raise Conflict(
@@ -111,8 +123,7 @@ def proposal_hold(
         return _hold_again(existing, verdict, state, state_read_at, actor, now)
     if expires_at <= now:
         raise Conflict("The time to decide was over before anybody could be asked.", code="EXPIRED")
-    rejected = earlier_rejection(run_id, digest)
-    if rejected is not None:
+    if rejected_before and (rejected := earlier_rejection(run_id, digest)) is not None:
         raise rejected
     user = requester.user
     proposal = Proposal(
@@ -149,8 +160,7 @@ def proposal_hold(
     if (facts.tool, facts.target, facts.acting_user) != (tool, target, str(proposal.acting_user_id or "")):
         raise Altered("call")
     try:
-        with transaction.atomic():
-            proposal.save(force_insert=True)
+        proposal.save(force_insert=True)
     except IntegrityError:
         raise Conflict(f"Call {call_id} is being held already.", code="PROPOSAL_CLOSED") from None
     audit_record(

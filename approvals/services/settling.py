@@ -38,19 +38,18 @@ def permit_settle(*, proposal_id: UUID | str, outcome: str, detail: Mapping[str,
         proposal = lock_proposal(UUID(str(proposal_id)))
         if proposal is None or proposal.outcome in ENDED:
             return
-        now = clock.now()
         told = redact_secrets(dict(detail or {}))  # type: ignore[arg-type]
         if outcome == "refused":
             if is_redeemed(proposal):
                 # Somebody may have sent it: no word of ours may say that nothing ran.
                 logger.error("Proposal %s was told refused after its permit was redeemed: %s", proposal.pk, told)
             else:
-                _close_refused(proposal, told, now)
+                _close_refused(proposal, told, clock.now())
         elif outcome == "retry":
             if is_redeemed(proposal):
-                _give_back(proposal, told, now)
+                _give_back(proposal, told, clock.now())
         else:
-            change(proposal, outcome=outcome, outcome_at=now, outcome_detail=told)
+            change(proposal, outcome=outcome, outcome_at=clock.ClearanceNow(), outcome_detail=told)
 
 
 def _close_refused(proposal: Proposal, told: Any, now: datetime) -> None:

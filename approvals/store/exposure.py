@@ -20,24 +20,28 @@ _LOCKS = 1937010545
 _MOST = 2**53 - 1
 
 _ENTER = """
-INSERT INTO approvals_exposureentry (id, tenant_id, key, tool, agent_id, customer, currency, amount, at, counted)
-VALUES (gen_random_uuid(), %(tenant)s, %(key)s, %(tool)s, %(agent)s, %(customer)s, %(currency)s, %(amount)s,
-  clearance_now(), true)
-ON CONFLICT (tenant_id, key) DO UPDATE SET tool = EXCLUDED.tool, agent_id = EXCLUDED.agent_id,
-  customer = EXCLUDED.customer, currency = EXCLUDED.currency, amount = EXCLUDED.amount, at = EXCLUDED.at, counted = true
-  WHERE NOT approvals_exposureentry.counted
-RETURNING at
-"""
-_RAISE = """
-INSERT INTO approvals_exposurebucket AS b
-  (id, tenant_id, tool, dimension, subject, currency, unit, begins_at, calls, amount)
-SELECT gen_random_uuid(), %(tenant)s, %(tool)s, dimension, subject, %(currency)s, unit,
-  date_trunc(field, %(at)s::timestamptz, 'UTC'), 1, %(amount)s
-FROM unnest(%(dimensions)s::text[], %(subjects)s::text[]) AS wanted (dimension, subject),
-  (VALUES ('d', 'day'), ('h', 'hour')) AS parts (unit, field)
-ORDER BY dimension, subject, unit
-ON CONFLICT (tenant_id, tool, dimension, subject, unit, begins_at, currency) DO UPDATE
-SET calls = b.calls + 1, amount = LEAST(b.amount + EXCLUDED.amount, %(most)s)
+WITH entered AS (
+  INSERT INTO approvals_exposureentry (id, tenant_id, key, tool, agent_id, customer, currency, amount, at, counted)
+  VALUES (gen_random_uuid(), %(tenant)s, %(key)s, %(tool)s, %(agent)s, %(customer)s, %(currency)s, %(amount)s,
+    clearance_now(), true)
+  ON CONFLICT (tenant_id, key) DO UPDATE SET tool = EXCLUDED.tool, agent_id = EXCLUDED.agent_id,
+    customer = EXCLUDED.customer, currency = EXCLUDED.currency, amount = EXCLUDED.amount, at = EXCLUDED.at,
+    counted = true
+    WHERE NOT approvals_exposureentry.counted
+  RETURNING at
+),
+raised AS (
+  INSERT INTO approvals_exposurebucket AS b
+    (id, tenant_id, tool, dimension, subject, currency, unit, begins_at, calls, amount)
+  SELECT gen_random_uuid(), %(tenant)s, %(tool)s, dimension, subject, %(currency)s, unit,
+    date_trunc(field, entered.at, 'UTC'), 1, %(amount)s
+  FROM entered, unnest(%(dimensions)s::text[], %(subjects)s::text[]) AS wanted (dimension, subject),
+    (VALUES ('d', 'day'), ('h', 'hour')) AS parts (unit, field)
+  ORDER BY dimension, subject, unit
+  ON CONFLICT (tenant_id, tool, dimension, subject, unit, begins_at, currency) DO UPDATE
+  SET calls = b.calls + 1, amount = LEAST(b.amount + EXCLUDED.amount, %(most)s)
+)
+SELECT at FROM entered
 """
 _LOWER = """
 WITH taken AS (
@@ -83,17 +87,13 @@ def enter(
     known = {name: subject for name, subject in subjects.items() if subject is not None}
     row: dict[str, Any] = {
         "tenant": str(tenant_id), "key": key, "tool": tool, "agent": subjects["agent"], "customer": customer or "",
-        "currency": currency, "amount": min(amount, _MOST),
+        "currency": currency, "amount": min(amount, _MOST), "dimensions": list(known),
+        "subjects": list(known.values()), "most": _MOST,
     }  # fmt: skip
     with connection.cursor() as cursor:
         cursor.execute(_ENTER, row)
         entered = cursor.fetchone()
-        if entered is None:
-            return None
-        at: datetime = entered[0]
-        row |= {"at": at, "dimensions": list(known), "subjects": list(known.values()), "most": _MOST}
-        cursor.execute(_RAISE, row)
-        return at
+    return entered[0] if entered else None
 
 
 def take_back(*, tenant_id: UUID | str, key: str) -> bool:

@@ -4,6 +4,7 @@ The order that keeps writers from waiting for each other in a circle: run head (
 resolution, policy head, exposure, resource (taken by runs), audit. A decision takes no run.
 """
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +12,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from approvals.models import Decision, Permit, Proposal, Resolution
+from approvals.models import Decision, Permit, Proposal
 from approvals.signals import announce
 
 
@@ -77,6 +78,18 @@ def votes_of(proposal: Proposal) -> list[Decision]:
     return list(Decision.objects.filter(proposal_id=proposal.pk, round=proposal.round).order_by("at", "id"))
 
 
+def now_and_rejected(run_id: UUID, digest: str) -> tuple[datetime, bool]:
+    """The database's time, and whether people have rejected the same call in this run before (S16)."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT clearance_now(), EXISTS (SELECT 1 FROM approvals_proposal "
+            "WHERE run_id = %s AND digest = %s AND status = 'rejected')",
+            [run_id, digest],
+        )
+        [(now, rejected)] = cursor.fetchall()
+    return now, rejected
+
+
 def overdue(limit: int) -> list[UUID]:
     """Ids of proposals whose deadline has passed and that nobody has written down, oldest deadline first.
 
@@ -130,11 +143,13 @@ def resolve(proposal: Proposal, kind: str, *, at: datetime, by: dict[str, object
     If the round was granted before and the run has not taken that up yet, the row now says `kind` instead. If it has,
     nothing is written: the run holds a call that is ready, and learns of the change when it tries to redeem the permit.
     """
-    row, made = Resolution.objects.get_or_create(
-        proposal_id=proposal.pk, round=proposal.round, defaults={"kind": kind, "at": at, "by": by}
-    )
-    if not made:
-        Resolution.objects.filter(pk=row.pk, consumed_at__isnull=True).update(kind=kind, at=at, by=by)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO approvals_resolution AS r (proposal_id, round, kind, at, by) VALUES (%s, %s, %s, %s, %s) "
+            "ON CONFLICT (proposal_id, round) DO UPDATE SET kind = EXCLUDED.kind, at = EXCLUDED.at, by = EXCLUDED.by "
+            "WHERE r.consumed_at IS NULL",
+            [proposal.pk, proposal.round, kind, at, json.dumps(by)],
+        )
 
 
 def active_policy_number(tenant_id: UUID | str, *, hold: bool) -> int:

@@ -70,8 +70,7 @@ def _take(loaded: Loaded, question_id: UUID) -> Loaded | None:
     }
     actor = system_actor(loaded.run.tenant_id, on_behalf_of=str(loaded.run.acting_user_id or ""))
     try:
-        with transaction.atomic():
-            return append(loaded, [(K.QUESTION_ASKED, body)], actor=actor).loaded
+        return append(loaded, [(K.QUESTION_ASKED, body)], actor=actor).loaded
     except IllegalTransition as error:
         # The call was decided or has ended meanwhile: nobody waits for an answer any more.
         log.info("Question %s is not told: %s", question.id, error.sentence)
@@ -104,7 +103,6 @@ def _tell_answer(loaded: Loaded, question: QuestionRow, text: str, actor: Actor)
     loaded = _take(loaded, question.id) or loaded
     body = {"call_id": question.call_id, "question_id": str(question.id), "text": text}
     try:
-        with transaction.atomic():
-            append(loaded, [(K.QUESTION_ANSWERED, body)], actor=actor)
+        append(loaded, [(K.QUESTION_ANSWERED, body)], actor=actor)
     except IllegalTransition as error:
         log.info("The answer to question %s moves nothing: %s", question.id, error.sentence)

@@ -58,10 +58,11 @@ class Observed:
         return {"state": kept.state, "names": kept.names, "read_at": self.read_at.isoformat()}
 
 
-def dispatch_read_state(*, work: Work, deadline: float | None = None) -> Observed:
+def dispatch_read_state(*, work: Work, deadline: float | None = None, asked_at: datetime | None = None) -> Observed:
     """Ask the target for its state, through the boundary of the tool's risk. Raises Refusal (HttpTool.read_state's).
 
-    `deadline` in `time.monotonic()` seconds; by itself the contract's time limit.
+    `deadline` in `time.monotonic()` seconds; by itself the contract's time limit. `asked_at` is a time by the
+    database's clock that was read a moment ago; the state is taken to be that old, so it never passes for younger.
     """
     return state_read(
         contract=work.contract,
@@ -69,6 +70,7 @@ def dispatch_read_state(*, work: Work, deadline: float | None = None) -> Observe
         tenant_id=work.tenant_id,
         principal=work.principal,
         deadline=deadline,
+        asked_at=asked_at,
     )
 
 
@@ -79,9 +81,10 @@ def state_read(
     tenant_id: str,
     principal: Mapping[str, Json],
     deadline: float | None = None,
+    asked_at: datetime | None = None,
 ) -> Observed:
     """The same by a contract and arguments alone, where there is no call: nothing is stored. Raises Refusal."""
-    read_at = clock.now()
+    read_at = asked_at or clock.now()
     release()
     boundary = direct if contract.read_only else gateway
     observation = boundary.read_state(

@@ -15,10 +15,11 @@ def dispatch_observe(*, work: Work) -> Observed | None:
     was given back for a later try, or the call has ended with that. Raises FenceLost when it was taken over meanwhile.
     """
     lease_ms = leases.timing(work.contract.timeout_ms).lease_ms
-    if not claims.extend(work.claim, lease_until=leases.after(work.claim.claimed_at, lease_ms)):
+    asked_at = claims.extend(work.claim, lease_until=leases.after(work.claim.claimed_at, lease_ms))
+    if asked_at is None:
         return None
     try:
-        return dispatch_read_state(work=work)
+        return dispatch_read_state(work=work, asked_at=asked_at)
     except Refusal as refusal:
         if not dispatch_try_again(work=work, refusal=refusal):
             dispatch_refuse(job=work, refusal=dispatch_unreachable(refusal=refusal))

@@ -8,7 +8,6 @@ from django.db import DatabaseError, InterfaceError, transaction
 from approvals.services.exposure import exposure_settle
 from approvals.services.settling import permit_settle
 from audit.services.record import audit_record
-from audit.store import clock
 from runs.core.kinds import CallState
 from runs.core.kinds import EventKind as K
 from runs.core.reducer import CallMachine
@@ -61,9 +60,7 @@ def _record(work: Work, outcome: Outcome) -> None:
         machine = work.standing(loaded, CallState.STARTED)
         if machine.fence != work.claim.fence:
             raise Gone
-        ending = Ending.of(
-            work=work, machine=machine, outcome=outcome, now=clock.now(), stopping=loaded.state.stop_asked
-        )
+        ending = Ending.of(work=work, machine=machine, outcome=outcome, now=loaded.at, stopping=loaded.state.stop_asked)
         dispatch_end_in(loaded=loaded, work=work, machine=machine, ending=ending, outcome=outcome, guarded=True)
 
 

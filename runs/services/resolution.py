@@ -107,8 +107,7 @@ def _tell(loaded: Loaded, row: ResolutionRow) -> Loaded:
     before = loaded.state.calls.get(row.call_id)
     edited = revision is not None and revision_goes_on(loaded=loaded, before=before, proposal_id=row.proposal_id)
     try:
-        with transaction.atomic():
-            moved = append(loaded, [(K.RESOLUTION_CONSUMED, body)], actor=actor, answers=answers)
+        moved = append(loaded, [(K.RESOLUTION_CONSUMED, body)], actor=actor, answers=answers)
     except IllegalTransition as error:
         # The history has no place for it (the call ended otherwise, or waits for a later round): consumed all the
         # same, or it would be found again every second.

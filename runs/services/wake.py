@@ -86,8 +86,7 @@ def _timer_due(claim: Claim) -> None:
     with transaction.atomic():
         loaded = lock_run(claim.run_id)
         try:
-            with transaction.atomic():
-                append(loaded, [(K.TIMER_DUE, {"call_id": job.call.call_id})], actor=job.actor, guard=job.guard)
+            append(loaded, [(K.TIMER_DUE, {"call_id": job.call.call_id})], actor=job.actor, guard=job.guard)
         except IllegalTransition:
             log.info("The timer of call %s found nothing to wake.", job.call.call_id)
         claims.close(claim)

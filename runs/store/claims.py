@@ -107,13 +107,17 @@ def claim_next(
     return Claim(*row) if row else None
 
 
-def extend(claim: Claim, *, lease_until: datetime) -> bool:
-    """Set the lease's end. False when the claim is no longer ours or is over already: stop working on it."""
-    return _changed(
-        "UPDATE runs_dispatch SET lease_until = %s WHERE id = %s AND fence = %s AND status = 'claimed' "
-        "AND lease_until > clearance_now()",
-        [lease_until, claim.id, claim.fence],
-    )
+def extend(claim: Claim, *, lease_until: datetime) -> datetime | None:
+    """Set the lease's end; the database's time. None when the claim is no longer ours or is over already: stop working
+    on it."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE runs_dispatch SET lease_until = %s WHERE id = %s AND fence = %s AND status = 'claimed' "
+            "AND lease_until > clearance_now() RETURNING clearance_now()",
+            [lease_until, claim.id, claim.fence],
+        )
+        row = cursor.fetchone()
+    return row[0] if row else None
 
 
 FROZEN = "frozen"

@@ -69,20 +69,16 @@ def free(dispatch_id: UUID | str | None) -> None:
         return
     with connection.cursor() as cursor:
         cursor.execute(
-            "DELETE FROM runs_resourcelease WHERE dispatch_id = %s RETURNING tenant_id, resource", [dispatch_id]
-        )
-        freed = cursor.fetchone()
-        if freed is None:
-            return
-        cursor.execute(
             """
+            WITH freed AS (DELETE FROM runs_resourcelease WHERE dispatch_id = %s RETURNING tenant_id, resource)
             UPDATE runs_dispatch SET not_before = clearance_now() WHERE id IN (
-              SELECT d.id FROM runs_dispatch d JOIN runs_call c ON c.id = d.call_id
-              WHERE d.status = 'ready' AND d.kind = 'dispatch' AND c.tenant_id = %s AND c.resource = %s
+              SELECT d.id FROM freed JOIN runs_call c ON c.tenant_id = freed.tenant_id AND c.resource = freed.resource
+              JOIN runs_dispatch d ON d.call_id = c.id
+              WHERE d.status = 'ready' AND d.kind = 'dispatch'
               ORDER BY d.created_at LIMIT %s FOR UPDATE OF d SKIP LOCKED)
             RETURNING run_id
             """,
-            [*freed, NEXT_IN_LINE],
+            [dispatch_id, NEXT_IN_LINE],
         )
         for run_id in {row[0] for row in cursor.fetchall()}:
             transaction.on_commit(partial(work_waits.send_robust, sender=None, run_id=run_id), robust=True)

@@ -15,7 +15,7 @@ from audit.core.entry import utc_text
 from runs.core.kinds import CallState
 from runs.core.standing import call_told, run_told
 from runs.selectors.rows import CallRow, RunRow
-from runs.selectors.run_tools import TurnRow
+from runs.selectors.run_tools import OpenTurnRow, TurnRow
 from runs.selectors.runs import EventRow
 from runs.selectors.stops import stop_of_call
 
@@ -78,6 +78,15 @@ def turn_form(turn: TurnRow) -> dict[str, Any]:
         "opened_at": turn.opened_at,
         "tools": [tool_form(tool) for tool in turn.tools],
         "repeated": turn.repeated,
+    }
+
+
+def open_turn_form(found: OpenTurnRow) -> dict[str, Any]:
+    """Which turn is open (`OpenTurnAnswer`)."""
+    return {
+        "turn": turn_form(found.turn) if found.turn else None,
+        "shown": list(found.shown),
+        "until": found.until,
     }
 
 

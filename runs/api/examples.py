@@ -47,6 +47,11 @@ TURN_OPEN: dict[str, Any] = {
     "tools": TOOLS["tools"],
     "repeated": False,
 }
+TURN_READ: dict[str, Any] = {
+    "turn": {**TURN_OPEN, "repeated": True},
+    "shown": [tool["name"] for tool in TOOLS["tools"]],
+    "until": "2026-11-29T16:00:00Z",
+}
 WAITING: dict[str, Any] = {
     "id": "0d1e2f3a-4b5c-4d6e-8f70-8192a3b4c5d6",
     "run_id": RUN_ID,

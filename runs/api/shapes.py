@@ -175,6 +175,23 @@ class TurnAnswer(Shape):
     repeated = serializers.BooleanField(help_text="True if this request changed nothing: the turn was open.")
 
 
+class OpenTurnAnswer(Shape):
+    """Which turn is open in the run."""
+
+    turn = TurnAnswer(
+        allow_null=True,
+        help_text="Null: none was opened yet, or the run takes no calls any more (it ended, its deadline passed).",
+    )
+    shown = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="The names of what its model was shown when it opened. Of these, `turn.tools` may still be used.",
+    )
+    until = serializers.DateTimeField(
+        allow_null=True,
+        help_text="The run's deadline, null without one. It is over before when the next turn opens or the run ends.",
+    )
+
+
 class ProposalLink(Shape):
     """What people decide about, and where."""
 

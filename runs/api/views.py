@@ -11,18 +11,19 @@ from approvals.api.answers import tool_form
 from approvals.api.shapes import ToolsAnswer
 from audit.api.base import AUTH_ERRORS, BODY_ERRORS, NOT_FOUND, ApiView, actor_of, errors, read_body, read_query
 from runs.api import examples
-from runs.api.answers import event_form, run_form, turn_form
+from runs.api.answers import event_form, open_turn_form, run_form, turn_form
 from runs.api.shapes import (
     CompleteRequest,
     EventsAnswer,
     EventsQuery,
     OpenRequest,
+    OpenTurnAnswer,
     ReasonRequest,
     RunAnswer,
     TurnAnswer,
     TurnRequest,
 )
-from runs.selectors.run_tools import tools_in_run
+from runs.selectors.run_tools import tools_in_run, turn_in_run
 from runs.selectors.runs import run_get, timeline
 from runs.services.run import run_cancel, run_complete, run_open
 from runs.services.turn import turn_open
@@ -142,6 +143,24 @@ class TurnsView(ApiView):
         given = read_body(request, TurnRequest)
         turn = turn_open(actor=actor_of(request), run_id=run_id, **given)
         return Response(turn_form(turn), status=200 if turn.repeated else 201)
+
+    @extend_schema(
+        operation_id="turn_read",
+        summary="Read which turn of a run is open",
+        description="After a restart, or beside the agent's loop: the open turn, what its model may call, and until "
+        "when at the latest. Reading opens nothing. For whoever may read the run.",
+        tags=["runs"],
+        responses={200: OpenTurnAnswer, **errors(*AUTH_ERRORS, NOT_FOUND)},
+        examples=[
+            OpenApiExample("Open", value=examples.TURN_READ, response_only=True, status_codes=[200]),
+            OpenApiExample(
+                "None", value={"turn": None, "shown": [], "until": None}, response_only=True, status_codes=[200]
+            ),
+        ],
+    )
+    def get(self, request: Request, run_id: UUID) -> Response:
+        """The open turn, or none."""
+        return Response(open_turn_form(turn_in_run(actor_of(request), run_id)))
 
 
 class CompleteView(ApiView):

@@ -7,6 +7,7 @@ asked for; what was asked in its turn stays valid when the turn is over.
 import re
 from dataclasses import dataclass
 
+from runs.core.kinds import RunPhase
 from runs.core.state import State
 
 TURN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:~@+=-]{0,127}")
@@ -35,3 +36,9 @@ def open_turn(state: State) -> Turn | None:
         return None
     told = state.turn
     return Turn(told["turn_id"], told["number"], tuple(told["tools"]), told["narrowed"], told["at"])
+
+
+def turn_standing(state: State) -> Turn | None:
+    """The open turn of a run that still takes calls, or will when it goes on: one that is being stopped or is over has
+    none."""
+    return open_turn(state) if state.phase in (RunPhase.OPEN, RunPhase.PAUSED) else None

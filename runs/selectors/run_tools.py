@@ -10,8 +10,8 @@ from approvals.selectors.catalogue import ToolSummary, tools_for
 from audit.core.actor import Actor
 from audit.core.refusal import Invalid
 from runs.core.state import State
-from runs.core.turns import Turn
-from runs.selectors.history import folded
+from runs.core.turns import Turn, turn_standing
+from runs.selectors.history import folded, folded_now
 from runs.selectors.runs import run_visible
 
 
@@ -27,6 +27,17 @@ class TurnRow:
     opened_at: datetime
     tools: tuple[ToolSummary, ...]
     repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTurnRow:
+    """What a run's agent may ask for in its loop now. `turn` is None where none is open; `shown` the names of what its
+    model was shown, whether they may still be used or not; `until` the run's deadline: the next turn and the run's end
+    may end it earlier."""
+
+    turn: TurnRow | None
+    shown: tuple[str, ...]
+    until: datetime | None
 
 
 def turn_row(run_id: UUID, turn: Turn, mine: Sequence[ToolSummary], *, repeated: bool) -> TurnRow:
@@ -70,3 +81,15 @@ def cut_to_run(mine: Sequence[ToolSummary], state: State) -> list[ToolSummary]:
 def tools_in_run(actor: Actor, run_id: UUID) -> list[ToolSummary]:
     """What `actor` is shown for one of its runs. Raises NotFound."""
     return cut_to_run(tools_for(actor), folded(run_visible(actor, run_id)))
+
+
+def turn_in_run(actor: Actor, run_id: UUID) -> OpenTurnRow:
+    """Which turn is open in a run that the actor may see. Behind the run's deadline none is: no call is taken any more.
+    Raises NotFound."""
+    run = run_visible(actor, run_id)
+    state, now = folded_now(run)
+    turn = turn_standing(state)
+    if turn is None or (run.deadline is not None and run.deadline <= now):
+        return OpenTurnRow(None, (), None)
+    mine = cut_to_run(tools_for(actor), state)
+    return OpenTurnRow(turn_row(run.id, turn, mine, repeated=True), turn.tools, run.deadline)

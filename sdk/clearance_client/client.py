@@ -74,6 +74,10 @@ class Client:
             body["tools"] = list(tools)
         return self._request("POST", f"runs/{quote(run_id, safe='')}/turns", json=body)
 
+    def turn(self, run_id: str) -> dict[str, Any]:
+        """Which turn is open: `["turn"]` as `open_turn` gave it, or None; `["until"]` is its latest end. Opens none."""
+        return self._request("GET", f"runs/{quote(run_id, safe='')}/turns")
+
     def complete(self, run_id: str) -> dict[str, Any]:
         """Says that the run is done. Refused while a call is open."""
         return self._request("POST", f"runs/{quote(run_id, safe='')}/complete", json={})

@@ -1,10 +1,15 @@
-"""POST /api/v1/runs/{run_id}/turns, and calls that name a turn (R10: exposure per turn)."""
+"""POST and GET /api/v1/runs/{run_id}/turns, and calls that name a turn (R10: exposure per turn)."""
 
 import json
+from datetime import timedelta
+from types import SimpleNamespace
+from uuid import UUID, uuid4
 
 import pytest
 
+from approvals.services.shown_tools import shown_tools_set
 from audit.core.jsondoor import BODY_LIMIT
+from audit.store import clock
 from runs.models import Event
 from tests.api.client import AgentClient, bearer, browser, error
 from tests.api.openapi import assert_described
@@ -133,3 +138,76 @@ def test_nobody_else_opens_a_turn(world, agent, run):
     assert (response.status_code, error(response)["code"]) == (403, "AGENT_REQUIRED")
     foreign = AgentClient(factories.agent(factories.tenant()))
     assert opened(foreign, run, turn_id="t1").status_code == 404
+
+
+# -- reading which one is open -----------------------------------------------------------------------------------------
+
+
+def read(client, run):
+    response = client.get(f"runs/{run.id}/turns")
+    assert_described(response, "get", PATH)
+    return response
+
+
+NO_TURN: dict[str, object] = {"turn": None, "shown": [], "until": None}
+
+
+def test_the_open_turn_is_read_with_its_tools_and_its_latest_end(world, agent, stand_at):
+    end = clock.now() + timedelta(minutes=1)
+    run = agent.post("runs", {"title": "Refund", "deadline": end.isoformat()}).json()
+    run = SimpleNamespace(**run)
+    assert read(agent, run).json() == NO_TURN, "none was opened yet"
+    opened(agent, run, turn_id="msg-1")
+    second = opened(agent, run, turn_id="msg-2", tools=["get_order"]).json()
+    found = read(agent, run)
+    assert found.status_code == 200
+    assert found.json() == {
+        "turn": second | {"repeated": True},
+        "shown": ["get_order"],
+        "until": run.deadline,
+    }
+    stand_at(end - timedelta(milliseconds=1))
+    assert read(agent, run).json()["turn"], "to the last moment"
+    stand_at(end)
+    assert read(agent, run).json() == NO_TURN, "no call is taken any more"
+
+
+def test_a_turn_of_a_run_without_a_deadline_has_no_latest_end(agent, run):
+    opened(agent, run, turn_id="msg-1", tools=[])
+    assert (read(agent, run).json()["until"], read(agent, run).json()["shown"]) == (None, [])
+
+
+def test_what_was_taken_away_since_is_shown_no_more_and_told(world, agent, run):
+    opened(agent, run, turn_id="msg-1")
+    shown_tools_set(actor=world.admin, agent_id=UUID(world.agent.id), tools=["get_order"])
+    found = read(agent, run).json()
+    assert [tool["name"] for tool in found["turn"]["tools"]] == ["get_order"]
+    assert found["shown"] == ["get_order", "refund_order"]
+
+
+def test_a_run_that_is_over_has_no_open_turn(agent, run):
+    opened(agent, run, turn_id="msg-1")
+    agent.post(f"runs/{run.id}/complete", {})
+    assert read(agent, run).json() == NO_TURN
+
+
+def test_reading_changes_nothing(agent, run):
+    opened(agent, run, turn_id="msg-1")
+    before = agent.get(f"runs/{run.id}").json()["seq"]
+    read(agent, run)
+    assert agent.get(f"runs/{run.id}").json()["seq"] == before
+
+
+def test_whoever_may_read_the_run_reads_its_turn_and_nobody_else(world, agent, run):
+    opened(agent, run, turn_id="msg-1", tools=["get_order"])
+    person = browser(world.asker).get(f"/api/v1/runs/{run.id}/turns")
+    assert person.status_code == browser(world.asker).get(f"/api/v1/runs/{run.id}").status_code == 200
+    assert (person.json()["shown"], person.json()["turn"]["tools"]) == (["get_order"], []), "people call no tools"
+    foreign, another = (
+        AgentClient(made) for made in (factories.agent(factories.tenant()), factories.agent(world.tenant))
+    )
+    unknown = error(read(agent, SimpleNamespace(id=uuid4())))
+    for client in (foreign, another):
+        refused = read(client, run)
+        assert (refused.status_code, error(refused)) == (404, unknown)
+    assert agent.http.get(f"/api/v1/runs/{run.id}/turns").status_code == 401

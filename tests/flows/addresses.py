@@ -236,7 +236,7 @@ WITH_IDS: dict[str, list[Ask]] = {
     "api/v1/stops/<uuid:stop_id>/lift": [Ask("POST", lambda _: {"reason": "Go on."})],
     "api/v1/runs/<uuid:run_id>": [GET],
     "api/v1/runs/<uuid:run_id>/tools": [GET],
-    "api/v1/runs/<uuid:run_id>/turns": [Ask("POST", lambda _: {"turn_id": "t1", "tools": ["get_order"]})],
+    "api/v1/runs/<uuid:run_id>/turns": [GET, Ask("POST", lambda _: {"turn_id": "t1", "tools": ["get_order"]})],
     "api/v1/runs/<uuid:run_id>/complete": [POST],
     "api/v1/runs/<uuid:run_id>/cancel": [POST],
     "api/v1/runs/<uuid:run_id>/events": [GET, Ask(query=lambda _: {"after": "1"})],

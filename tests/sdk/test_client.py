@@ -69,7 +69,7 @@ def client(peer: Peer) -> Iterator[Client]:
 
 
 def test_a_turn_is_opened_with_the_tools_that_were_chosen_or_with_all(peer: Peer, client: Client) -> None:
-    peer.answers(*[(201, {"tools": []})] * 3, (202, {}))
+    peer.answers(*[(201, {"tools": []})] * 3, (202, {}), (200, {"turn": None}))
     client.open_turn("r/1", "msg-1", ["get_order"])
     client.open_turn("r/1", "msg-2", [])
     client.open_turn("r/1", "msg-3")
@@ -81,6 +81,8 @@ def test_a_turn_is_opened_with_the_tools_that_were_chosen_or_with_all(peer: Peer
         ("/api/v1/runs/r%2F1/turns", {"turn_id": "msg-3"}),
     ]
     assert bodies[3][1]["turn"] == "msg-3"
+    assert client.turn("r/1") == {"turn": None}
+    assert peer.asked[-1][:3] == ("GET", "/api/v1/runs/r%2F1/turns", None)
 
 
 def test_the_secret_goes_to_the_token_address_once_and_nowhere_else(peer: Peer, client: Client) -> None:

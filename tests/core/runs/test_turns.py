@@ -7,7 +7,7 @@ import pytest
 from runs.core.kinds import EventKind, RunStatus
 from runs.core.reducer import State
 from runs.core.replay import replay
-from runs.core.turns import TURN_ID, open_turn
+from runs.core.turns import TURN_ID, open_turn, turn_standing
 from tests.core.runs.story import READ, REFUND, Story
 
 E = EventKind
@@ -40,6 +40,19 @@ def test_a_turn_is_open_until_the_next_one():
     assert (found.turn_id, found.number, found.tools, found.narrowed) == ("t2", 2, ("get_order", "refund_order"), False)
     assert found.at == story.events[-1].at
     assert (dict(story.state.turns), story.status) == ({"t1": 1, "t2": 2}, RunStatus.READY)
+
+
+def test_a_turn_stands_while_its_run_is_paused_and_no_more_once_it_is_being_stopped():
+    story = Story().open()
+    assert turn_standing(story.state) is None
+    turn(story, "t1", "get_order")
+    story.propose("c1", turn="t1", **READ)
+    story.tell(E.PAUSE_ASKED, by="Ola")
+    assert turn_standing(story.state) == open_turn(story.state) is not None
+    story.tell(E.RESUME_ASKED, by="Ola")
+    assert turn_standing(story.state) is not None
+    story.tell(E.CANCEL_ASKED, by="Ola", reason="Enough.")
+    assert (turn_standing(story.state), open_turn(story.state) is None) == (None, False)
 
 
 def test_a_call_is_asked_in_the_turn_that_it_names_and_stays_of_that_turn():

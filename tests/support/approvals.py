@@ -19,6 +19,7 @@ from audit.core.actor import SYSTEM, Actor
 from audit.store import clock
 from tests.core.approvals.documents import read_document, refund_document
 from tests.support import factories
+from tests.support.once import made_once
 
 STATE: dict[str, Any] = {
     "amount": 12000,
@@ -191,6 +192,11 @@ class World:
 
 def world(policy: str = POLICY, *, contract: Mapping[str, Any] | None = None) -> World:
     """A new tenant with both demo tools and `policy`; `contract` changes the refund tool's document."""
+    key = ("approvals", policy, repr(contract))
+    return World(**dict(made_once(key, lambda: tuple(_parts(policy, contract).items()))))
+
+
+def _parts(policy: str, contract: Mapping[str, Any] | None) -> dict[str, Any]:
     tenant = factories.tenant()
     customer_care = factories.person(tenant, roles=["reviewer"], groups=["finance"], name="Jon Hale")
     owner = factories.person(tenant, roles=["reviewer"], groups=["finance"], name="Ola Brandt")
@@ -200,16 +206,17 @@ def world(policy: str = POLICY, *, contract: Mapping[str, Any] | None = None) ->
     contract_admit(actor=tenant.admin.actor, document=read_document())
     contract_admit(actor=tenant.admin.actor, document=refund_document(dict(contract or {})))
     policy_publish(actor=tenant.admin.actor, source=policy, based_on=None)
-    return World(
-        tenant=tenant,
-        customer_care=customer_care,
-        owner=owner,
-        mara=mara,
-        noor=noor,
-        agent=agent,
-        pair=None,
-        actor=agent.actor(on_behalf_of=customer_care.user_id),
-    )
+    actor = agent.actor(on_behalf_of=customer_care.user_id)
+    return {
+        "tenant": tenant,
+        "customer_care": customer_care,
+        "owner": owner,
+        "mara": mara,
+        "noor": noor,
+        "agent": agent,
+        "pair": None,
+        "actor": actor,
+    }
 
 
 type OwnerSql = Callable[..., list[tuple[Any, ...]]]

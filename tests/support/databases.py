@@ -24,6 +24,10 @@ SESSION_DIR = "CLEARANCE_TEST_DIR"
 TEMPLATE = "clearance_template"
 PREFIX = "clr-test-"
 MEMORY = Path("/dev/shm")
+FIRST_EPOCH = """
+INSERT INTO approvals_epoch (id, number, place, raised_at, because)
+VALUES (gen_random_uuid(), 1, clearance_place(), clearance_now(), 'The database was made.')
+"""
 ROOM = 4 << 30
 """Bytes: three processes' databases and PostgreSQL's log of a whole session stay well below it."""
 
@@ -91,9 +95,14 @@ def stop_session(servers: list[object]) -> None:
     shutil.rmtree(os.environ[SESSION_DIR], ignore_errors=True)
 
 
+def superuser_url(database: str) -> str:
+    """The superuser's address of a database."""
+    return with_database(os.environ[SUPERUSER_URL], database)
+
+
 def superuser(statement: sql.Composable | str) -> None:
     """One statement as superuser on the maintenance database."""
-    with psycopg.connect(with_database(os.environ[SUPERUSER_URL], "postgres"), autocommit=True) as connection:
+    with psycopg.connect(superuser_url("postgres"), autocommit=True) as connection:
         connection.execute(statement)  # type: ignore[arg-type]
 
 
@@ -130,11 +139,7 @@ def forget_its_epoch(name: str) -> None:
 
 def settle(name: str) -> None:
     """A clone is a copy, and a copy starts nothing (docs/backup.md): its first epoch is its own."""
-    owner_execute(
-        name,
-        "INSERT INTO approvals_epoch (id, number, place, raised_at, because) "
-        "VALUES (gen_random_uuid(), 1, clearance_place(), clearance_now(), 'The database was made.')",
-    )
+    owner_execute(name, FIRST_EPOCH)
 
 
 def migrate(**environment: str) -> None:
@@ -168,9 +173,14 @@ def cloned_database(template: str = TEMPLATE) -> Iterator[str]:
         superuser(f"drop database if exists {name} with (force)")
 
 
+def owner_url() -> str:
+    """The address as the tables' owner."""
+    return os.environ["DATABASE_OWNER_URL"]
+
+
 def owner_execute(database: str, statement: str, parameters: object = None) -> list[tuple[object, ...]]:
     """Runs `statement` as the owner of the tables and returns its rows (empty for a command)."""
-    url = with_database(os.environ["DATABASE_OWNER_URL"], database)
+    url = with_database(owner_url(), database)
     with psycopg.connect(url, autocommit=True) as connection:
         cursor = connection.execute(statement, parameters)  # type: ignore[arg-type]
         return cursor.fetchall() if cursor.description else []

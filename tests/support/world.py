@@ -1,6 +1,7 @@
 """An organisation at work: agent, reviewers, the demo's tools on a real payment server, a policy. For runs' tests."""
 
 import itertools
+import shutil
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from runs.services.run import run_open
 from runs.services.wake import run_wake
 from tests.support import factories
 from tests.support.contracts import demo_document
+from tests.support.once import made_once
 from tests.support.stripe import KEY, LocalStripe
 
 type Change = Callable[[dict[str, Any]], object]
@@ -57,15 +59,23 @@ class World:
     orders: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        key = ("runs", type(self), self.stripe.host, self.change, self.policy)
+        parts = made_once(key, self._make)
+        self.tenant, self.asker, self.reviewer, self.second_reviewer, self.agent, self.number = parts
+        shutil.rmtree(Path(settings.REFERENCE_DIR) / self.tenant.slug, ignore_errors=True)
+
+    def _make(
+        self,
+    ) -> tuple[factories.Tenant, factories.Person, factories.Person, factories.Person, factories.Agent, int]:
         self.tenant = factories.tenant(f"t-{uuid.uuid4().hex[:10]}")
-        self.asker = factories.person(self.tenant, roles=["operator"], name="Ada Asker")
-        self.reviewer = factories.person(self.tenant, groups=["finance"], name="Rita Reviewer")
-        self.second_reviewer = factories.person(self.tenant, groups=["finance"], name="Sven Second")
-        self.agent = factories.agent(self.tenant, acts_for=[self.asker], name="Support agent")
+        asker = factories.person(self.tenant, roles=["operator"], name="Ada Asker")
+        reviewer = factories.person(self.tenant, groups=["finance"], name="Rita Reviewer")
+        second = factories.person(self.tenant, groups=["finance"], name="Sven Second")
+        agent = factories.agent(self.tenant, acts_for=[asker], name="Support agent")
         credential_store(actor=self.admin, name="payments", secret=KEY)
         for name in ("get_order", "refund_order"):
             self.admit(name)
-        self.number = self.publish(self.policy)
+        return self.tenant, asker, reviewer, second, agent, self.publish(self.policy)
 
     @property
     def admin(self) -> Actor:

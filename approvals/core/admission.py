@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from approvals.core.cel import CelError, compile_bool, compile_value
 from approvals.core.cel_text import CelTextError, references, tokens
@@ -329,7 +330,8 @@ class Names:
         except CelTextError:
             return  # compiled before, so this does not happen; a finding for it would be noise
         for reference in named:
-            yield from self.known(reference.path, place, derived=derived)
+            for found in self.known(reference.path, place, derived=derived):
+                yield replace(found, inside=(expression, reference.start))
 
     def known(self, path: Sequence[str], place: str, *, derived: bool = True) -> Iterator[Finding]:
         """A finding if the first step below args, state, before or result is not declared: a typing error that would

@@ -205,13 +205,15 @@ class Contract:
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One reason against a contract or a policy. `path` is a JSON pointer; `line` and `column` count from 1, 0 if not
-    known."""
+    known. `inside`: the text that stands at `path` and the character of it, from 0, that this is about; None where it
+    is about all of it."""
 
     path: str
     code: str
     message: str
     line: int = 0
     column: int = 0
+    inside: tuple[str, int] | None = None
 
     def as_dict(self) -> dict[str, object]:
         found: dict[str, object] = {"path": self.path, "code": self.code, "message": self.message}

@@ -5,6 +5,7 @@ What is found is checked: read back, the places must spell the value. Where they
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _ESCAPES = {
     "0": "\0", "a": "\a", "b": "\b", "t": "\t", "\t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b",
@@ -31,12 +32,20 @@ def place_inside(source: str, start: int, value: str, offset: int) -> int | None
     shown = value.rstrip()
     if not 0 <= offset <= len(value) or not shown:
         return None
-    at_end = offset >= len(shown)
+    letters = _spelled(source, start, value)
+    if not letters:
+        return None
+    found = letters[len(shown) - 1].end if offset >= len(shown) else letters[offset].start
+    return None if _OTHER_ENDS.search(source, start, found) else found
+
+
+@lru_cache(maxsize=4)  # a condition may be told of hundreds of times
+def _spelled(source: str, start: int, value: str) -> tuple[_Letter, ...]:
+    """Where each character of the value is written; () where that is not exactly known."""
     for letters in _readings(source, start, len(value)):
         if "".join(letter.text for letter in letters[: len(value)]) == value:
-            found = letters[len(shown) - 1].end if at_end else letters[offset].start
-            return None if _OTHER_ENDS.search(source, start, found) else found
-    return None
+            return tuple(letters)
+    return ()
 
 
 def _readings(source: str, start: int, count: int) -> "list[list[_Letter]]":

@@ -5,6 +5,7 @@ calls at the worst and allows none, so it is told. Nothing here is told that is 
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from approvals.core.admission import Names
@@ -105,7 +106,8 @@ def _condition(rule: Rule, contract: Contract | None, place: str) -> Iterator[Fi
     if contract is not None:
         yield from Names(contract).condition(rule.when, place, POLICY_NAMES)
     for reference in _named(rule.when):
-        yield from _below(reference, contract, place)
+        for found in _below(reference, contract, place):
+            yield replace(found, inside=(rule.when, reference.start))
     if contract is not None:
         yield from _unguarded(rule.when, contract, place)
 
@@ -162,7 +164,7 @@ def _unguarded(when: str, contract: Contract, place: str) -> Iterator[Finding]:
         if not asked and not always_there(contract.input_schema, where):
             shown = ".".join(path)
             message = f"{shown} may be absent, and then this denies. Ask first: has({shown}) && …"
-            yield Finding(place, "OPTIONAL_UNGUARDED", message)
+            yield Finding(place, "OPTIONAL_UNGUARDED", message, inside=(when, reference.start))
 
 
 def _decides_nothing(policy: Policy) -> Iterator[Finding]:

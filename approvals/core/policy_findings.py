@@ -33,8 +33,15 @@ _DOCUMENT = jsonschema_rs.Draft202012Validator(POLICY_SCHEMA)
 
 
 def placed(finding: Finding, lines: Lines) -> Finding:
-    """The finding with the line and column of its place, or of the nearest place around it that is known."""
+    """The finding with the line and column of the character that it is about; where that is not exactly known, or it is
+    about all that stands there, of its place, or of the nearest place around it that is known."""
     place = finding.path
+    start = lines.starts.get(place)
+    if finding.inside is not None and start is not None:
+        at = place_inside(lines.text, start, *finding.inside)
+        if at is not None:
+            line = lines[place] + lines.text.count("\n", start, at)
+            return replace(finding, line=line, column=at - lines.text.rfind("\n", 0, at))
     while place and place not in lines:
         place = place.rpartition("/")[0]
     return replace(finding, line=lines.get(place, 0), column=lines.columns.get(place, 0))
@@ -160,22 +167,15 @@ def _rule_findings(rule: dict[str, Any], place: str, lines: Lines) -> Iterator[F
             if error.column and error.line > 1:
                 where = f", at character {error.column} of its line {error.line}"
             message = f"The condition of {rule['id']} cannot be used: {error.problem}{where}."
-            found = _finding(f"{place}/when", "EXPRESSION", message, lines)
-            yield _inside(found, lines, rule["when"], error)
+            yield placed(Finding(f"{place}/when", "EXPRESSION", message, inside=_about(rule["when"], error)), lines)
 
 
-def _inside(finding: Finding, lines: Lines, when: str, error: CelError) -> Finding:
-    """The finding at the character of the source that the error is about; where that is not exactly known, or the
-    error is about all of the condition, at the condition's start."""
-    start = lines.starts.get(finding.path)
-    if start is None or not error.column:
-        return finding
+def _about(when: str, error: CelError) -> tuple[str, int] | None:
+    """The character that an error is about, as `Finding.inside` has it; None for one about all of the condition."""
+    if not error.column:
+        return None
     before = sum(len(line) + 1 for line in when.split("\n")[: error.line - 1])
-    at = place_inside(lines.text, start, when, before + error.column - 1)
-    if at is None:
-        return finding
-    line = finding.line + lines.text.count("\n", start, at)
-    return replace(finding, line=line, column=at - lines.text.rfind("\n", 0, at))
+    return when, before + error.column - 1
 
 
 def _terms_findings(rule: dict[str, Any]) -> Iterator[tuple[str, str, str]]:

@@ -75,6 +75,10 @@ def test_findings_as_you_type_are_a_part_of_the_page_and_save_nothing(acme, admi
     assert "<html" not in body
     assert "There is no tool send_mail" in text(answer)
     assert "later" in body
+    named = source + "  - {id: typo, tool: refund_order, when: args.amount > 1 && args.ammount > 1, effect: deny}\n"
+    answer = admin.post(f"/policies/draft/{row.id}/check/", {"source": named}, headers={"HX-Request": "true"})
+    at = f'data-line="{named.count(chr(10))}" data-column="61"'
+    assert at in answer.content.decode(), "to the name in the condition"
     assert draft_of(acme.tenant.id, row.id).source == POLICY
 
 

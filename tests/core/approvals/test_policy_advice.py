@@ -1,18 +1,23 @@
 """Findings that are told: rules that decide nothing, names that are not there, limits that cannot be judged (A8)."""
 
 import json
+import time
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from approvals.core.admission import Names
 from approvals.core.cel import Bindings, CelError, compile_bool, evaluate_bool
 from approvals.core.contract import parse_contract
 from approvals.core.contract_types import Finding
 from approvals.core.logic import always, never
 from approvals.core.policy import catalogue_findings, parse_policy
+from approvals.core.policy_document import places
 from approvals.core.policy_findings import placed
+from approvals.core.policy_names import POLICY_NAMES
 from approvals.core.yaml_door import open_yaml
 from tests.core.approvals.documents import GONE, read_document, refund
 
@@ -293,3 +298,84 @@ def test_a_finding_is_placed_at_its_line_and_column_or_at_what_is_around_it(path
 def test_every_finding_of_a_thousand_rules_is_told_at_once():
     many = [{"when": f"args.amount > {n}"} for n in range(998)] + [{}, {}]
     assert told(*many) == {("/rules/999", "UNREACHABLE")}
+
+
+# -- where a note points -----------------------------------------------------------------------------------------------
+
+
+def places_told(source, fmt="yaml"):
+    """(code, line, the source from the column that the note names to the line's end) of what is told of conditions."""
+    policy = parse_policy(source, fmt)
+    lines = places(source, fmt)
+    found = [placed(one, lines) for one in catalogue_findings(policy, tools={"refund_order": BARE})]
+    text = source.split("\n")
+    return [(one.code, one.line, text[one.line - 1][one.column - 1 :]) for one in found if one.path.endswith("/when")]
+
+
+BARE = refund({"/customer": GONE, "/money": GONE, "/presentation/sentence": "Refund {order_id}"})
+HEAD = "version: 1\nrules:\n- id: a\n  tool: refund_order\n  effect: deny\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("args.ammount", "NAME_UNKNOWN"),
+        ("state.lefft", "NAME_UNKNOWN"),
+        ("run.titel", "NAME_UNKNOWN"),
+        ("exposure.tool_24h.amont", "NAME_UNKNOWN"),
+        ("exposure.customer_7d.calls", "NAME_UNKNOWN"),
+        ("exposure.customer_24h.calls", "NO_CUSTOMER"),
+        ("exposure.tool_24h.amount", "NO_MONEY"),
+        ("args.note", "OPTIONAL_UNGUARDED"),
+    ],
+)
+def test_a_note_about_a_name_points_at_the_name(name, code):
+    when = f"args.amount > 1 && {name} > 2"
+    for written, line in (
+        (f"  when: {when}\n", 6),
+        (f"  when: '{when}'\n", 6),
+        (f"  when: |\n    args.amount > 1\n      && {name} > 2\n", 8),
+        (f"  when: >-\n    args.amount > 1 &&\n    {name} > 2\n", 8),
+    ):
+        assert places_told(HEAD + written) == [(code, line, f"{name} > 2" + "'" * written.endswith("'\n"))], written
+
+
+def test_a_note_points_at_its_name_in_a_document_of_one_line_behind_escapes():
+    rule = {"id": "a", "tool": "refund_order", "effect": "deny", "when": 'args.reason == "é\\n" && args.ammount > 1'}
+    source = json.dumps({"version": 1, "rules": [rule]})
+    [reason, amount] = sorted(places_told(source, "json"), key=lambda one: len(one[2]), reverse=True)
+    assert reason[2].startswith("args.reason ==")
+    assert amount == ("NAME_UNKNOWN", 1, 'args.ammount > 1"}]}')
+
+
+def test_each_of_several_names_has_its_own_place():
+    source = HEAD + "  when: args.a > 1 || args.b > 1 || args.a > 2\n"
+    assert [text for *_, text in places_told(source)] == [
+        "args.a > 1 || args.b > 1 || args.a > 2", "args.b > 1 || args.a > 2", "args.a > 2"
+    ]  # fmt: skip
+
+
+def test_a_name_whose_place_is_not_exactly_known_is_told_at_the_start_of_its_condition():
+    source = HEAD + "  when: args.amount > 1 && args.ammount > 1\n"
+    note = Finding("/rules/0/when", "NAME_UNKNOWN", "", inside=("args.amount > 2 && args.ammount > 1", 19))
+    found = placed(note, places(source, "yaml"))
+    assert (found.line, found.column) == (6, 9), "the text that was judged does not stand there"
+    nowhere = placed(replace(note, path="/rules/0/where"), places(source, "yaml"))
+    assert (nowhere.line, nowhere.column) == (3, 3), "the rule"
+
+
+def test_a_note_keeps_its_place_out_of_what_is_recorded():
+    [found] = Names(refund()).condition("args.amount > 1 && args.ammount > 1", "/when", POLICY_NAMES)
+    assert found.as_dict() == {"path": "/when", "code": "NAME_UNKNOWN", "message": "There is no argument args.ammount."}
+
+
+def test_the_places_of_very_many_names_are_found_in_time():
+    rules = "".join(
+        f"- id: r{n}\n  tool: refund_order\n  effect: deny\n  when: '{' || '.join(['args.a > 1'] * 140)}'\n"
+        for n in range(30)
+    )
+    start = time.process_time()
+    found = places_told("version: 1\nrules:\n" + rules)
+    assert len(found) == 4_200
+    assert len({text for *_, text in found}) == 140
+    assert time.process_time() - start < 10

@@ -97,9 +97,12 @@ def _stuck[S: Hashable](machine: Machine[S], parents: Parents[S], before: dict[S
 
 def machines() -> dict[str, Machine[Any]]:
     """Every model by its name."""
-    from tests.model import call_model, compensation_model, contention_model, restore_model
+    from tests.model import call_model, compensation_model, contention_model, restore_model, turn_model
 
-    every = (call_model.MACHINE, contention_model.MACHINE, compensation_model.MACHINE, restore_model.MACHINE)
+    every = (
+        call_model.MACHINE, contention_model.MACHINE, compensation_model.MACHINE, restore_model.MACHINE,
+        turn_model.MACHINE,
+    )  # fmt: skip
     return {machine.name: machine for machine in every}
 
 

@@ -7,7 +7,7 @@ from tests.model import call_model
 from tests.model.explore import explore, machines, main
 
 MACHINES = machines()
-SIZES = {"call": call_model.STATES, "contention": 4060, "compensation": 746, "restore": 9698}
+SIZES = {"call": call_model.STATES, "contention": 4060, "compensation": 746, "restore": 9698, "turns": 4380}
 BROKEN_BY = {
     ("call", "fence"): "the effect happened but the call reads refused",
     ("call", "redeem-once"): "the effect happened but the call reads cancelled",
@@ -53,6 +53,16 @@ BROKEN_BY = {
     ("restore", "deadline-of-lost-time"): "the effect happened but the call reads failed",
     ("restore", "epoch-stops-words"): "the effect happened but the call reads failed",
     ("restore", "kernel-timer"): "the effect happened but the call reads failed",
+    ("turns", "turn-shows"): "a call started whose tool its turn did not show",
+    ("turns", "named-is-open"): "a call started that was chosen in a turn that was over",
+    ("turns", "unnamed-in-open"): "a call started whose tool its turn did not show",
+    ("turns", "opened-once"): "an earlier turn is open again",
+    ("turns", "same-id-same-tools"): "a call started whose tool its turn did not show",
+    ("turns", "chosen-when-opened"): "a call started whose tool its turn did not show",
+    ("turns", "only-narrows"): "a turn shows more than its run has",
+    ("turns", "taken-away-at-once"): "a call was taken of a tool that its agent is not shown any more",
+    ("turns", "judged-once"): "a call that was taken ended because its turn is over",
+    ("turns", "repeat-is-taken"): "a call that was taken was refused when it was repeated",
 }
 SAFEGUARDS = [(name, safeguard) for name, machine in MACHINES.items() for safeguard in machine.breaks]
 

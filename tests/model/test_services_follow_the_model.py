@@ -10,12 +10,13 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection
 
-from tests.model import restore_model
+from tests.model import restore_model, turn_model
 from tests.model.book import Book
 from tests.model.drive_call import CANCEL, PEOPLE, STOPS, WORLD, CallDriver
 from tests.model.drive_compensation import CompensationDriver
 from tests.model.drive_contention import ContentionDriver
 from tests.model.drive_restore import ELSEWHERE, RestoreDriver, RestoreWalk
+from tests.model.drive_turns import ASKED_IN_ORDER, ENDS, TurnDriver
 from tests.model.driving import SESSION_CLOCK, Stage
 from tests.model.walking import Walk
 from tests.support.target import Target
@@ -92,6 +93,19 @@ def test_the_services_go_through_the_histories_of_an_unknown_call_and_of_what_ma
     stage, without, plain, length, labels
 ):
     drive(Walk(CompensationDriver(stage), plain, length, without), labels)
+
+
+@pytest.mark.parametrize(
+    ("starts", "without", "length", "labels"),
+    [
+        pytest.param(turn_model.STARTS, ENDS, 4 if LONG else 3, 19, id="lists and turns"),
+        pytest.param(turn_model.STARTS[:1], ASKED_IN_ORDER, 9 if LONG else 7, 13, id="through to every end"),
+    ],
+)
+def test_the_services_go_through_the_histories_of_turns_and_of_a_call_that_is_asked_in_one(
+    stage, starts, without, length, labels
+):
+    drive(Walk(TurnDriver(stage, starts, most=3 if LONG else 2), 0, length, without), labels)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ settings.load_profile("busy")
 _servers: list[object] = []
 if not os.environ.get("PYTEST_XDIST_WORKER"):
     _servers = databases.start_session()
+    databases.tune()
 
 
 def pytest_configure(config: pytest.Config) -> None:

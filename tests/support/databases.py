@@ -10,7 +10,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import psutil
 import psycopg
@@ -72,6 +72,23 @@ def start_session() -> list[object]:
         }
     )
     return [valkey, postgres]
+
+
+def tune() -> None:
+    """For tests alone. A password is hashed once instead of 4,096 times: each test connects several times. And no
+    statistics are taken in the background: a plan that a test reads would be another one after such a visit."""
+    with psycopg.connect(superuser_url("postgres"), autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET autovacuum = off")
+        connection.execute("ALTER SYSTEM SET scram_iterations = 1")
+        connection.execute("SELECT pg_reload_conf()")
+        connection.execute("SET scram_iterations = 1")
+        for variable in (SUPERUSER_URL, "DATABASE_URL", "DATABASE_OWNER_URL"):
+            parts = urlsplit(os.environ[variable])
+            connection.execute(
+                sql.SQL("ALTER ROLE {} PASSWORD {}").format(
+                    sql.Identifier(parts.username or ""), sql.Literal(unquote(parts.password or ""))
+                )
+            )
 
 
 def in_memory() -> Path | None:

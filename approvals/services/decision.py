@@ -33,11 +33,10 @@ from approvals.store.click import (
     locked_for,
 )
 from approvals.store.epochs import CurrentEpoch
-from approvals.store.rows import change, lock_permit, resolve, votes_of
+from approvals.store.rows import change, lock_permit, resolve, votes_and_now
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, Invalid
 from audit.services.record import audit_record, audit_refusals
-from audit.store import clock
 
 DECIDED = "proposal.decided"
 
@@ -139,9 +138,10 @@ def _decide(
         if verdict not in ("approve", "reject"):
             raise Invalid("A verdict is approve or reject.", code="VERDICT_UNKNOWN")
         proposal = locked_for(actor, proposal_id)
-        now = clock.now()
-        votes = votes_of(proposal)
-        bound = read_bound(proposal, decisions=votes, permit=lock_permit(proposal))
+        permit = lock_permit(proposal)
+        told = votes_and_now(proposal)
+        now, votes = told.now, told.votes
+        bound = read_bound(proposal, decisions=votes, permit=permit)
         # While it waits, a vote that counts no more is none: its person and its place may vote again. And so may all,
         # where enough count and none of them was the last.
         standing = votes_in_force(proposal, votes) if proposal.status == "pending" else votes

@@ -25,9 +25,9 @@ from approvals.selectors.judging import facts_of
 from approvals.services.judge import call_judge
 from approvals.services.published import policy_changed
 from approvals.store import rounds
-from approvals.store.epochs import CurrentEpoch, elsewhere, now_and_epoch
+from approvals.store.epochs import CurrentEpoch, elsewhere
 from approvals.store.rounds import Because
-from approvals.store.rows import ProposalRow, change, lock_permit, lock_proposal, row_of, votes_of
+from approvals.store.rows import ProposalRow, change, lock_permit, lock_proposal, row_of, votes_and_now
 from audit.core.actor import SYSTEM, Actor
 from audit.core.jsondoor import Json
 from audit.core.refusal import Conflict, Refusal
@@ -105,14 +105,14 @@ def permit_redeem(
     if proposal is None:
         return Refused(kind="refused", code="NOT_FOUND", message="The proposal of this call is not there.")
     permit = lock_permit(proposal)
-    now, epoch = now_and_epoch()
-    if epoch is None:
+    told = votes_and_now(proposal)
+    if told.epoch is None:
         raise elsewhere()
     worker = actor or SYSTEM("worker", str(proposal.tenant_id))
-    standing = _standing(proposal, permit, epoch)
+    standing = _standing(proposal, permit, told.epoch)
     if standing is not None:
         return standing
-    check = _Check(proposal, permit, worker, now, epoch)  # type: ignore[arg-type]  # a granted round without one was refused
+    check = _Check(proposal, permit, worker, told.now, told.epoch, told.votes)  # type: ignore[arg-type]  # a granted round without one was refused
     try:
         return check.redeem(canonical, digest, dispatch_id, state, state_read_at, requester, request_ms)
     except Refusal as refusal:  # bytes, contract or policy are not what was written
@@ -157,6 +157,7 @@ class _Check:
     actor: Actor
     now: datetime
     epoch: UUID
+    votes: list[Decision]
 
     def redeem(
         self,
@@ -169,8 +170,7 @@ class _Check:
         request_ms: int,
     ) -> RedeemResult:
         proposal = self.proposal
-        votes = votes_of(proposal)
-        bound = read_bound(proposal, decisions=votes, permit=self.permit)
+        bound = read_bound(proposal, decisions=self.votes, permit=self.permit)
         if digest_of(canonical) != digest or digest != proposal.digest or canonical != bytes(proposal.canonical):
             raise Altered("call")
         if self.now >= proposal.expires_at:
@@ -195,7 +195,7 @@ class _Check:
             return self._refused("frozen", Because(code=today.code.upper(), message=today.message), today)
         if today.effect == "deny":
             return self.refuse(today.code.upper(), today.message, today)
-        because = self._changed(bound, today, state, votes)
+        because = self._changed(bound, today, state, self.votes)
         if because is not None:
             return self.ask_again(bound, today, state, state_read_at, because)
         return self._consume(dispatch_id, self.now + timedelta(milliseconds=request_ms), today, state_read_at)

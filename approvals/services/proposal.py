@@ -33,6 +33,7 @@ from approvals.store.rows import (
     is_redeemed,
     lock_permit,
     lock_proposal,
+    lock_proposal_of,
     now_and_rejected,
     overdue,
     row_of,
@@ -112,7 +113,7 @@ def proposal_hold(
     """
     contract = contract_of(tool_version_id)
     facts = check_call_bytes(canonical, digest)
-    existing = Proposal.objects.select_for_update().filter(run_id=run_id, call_id=call_id).first()
+    existing = lock_proposal_of(run_id, call_id)
     # The clock in a statement behind the one that may have waited for the lock (data rule 11).
     now, rejected_before = now_and_rejected(run_id, digest)
     if existing is not None:

@@ -40,15 +40,6 @@ def elsewhere() -> Unavailable:
     )
 
 
-def now_and_epoch() -> tuple[datetime, UUID | None]:
-    """The database's time and the epoch in force here, in one statement; None as `CurrentEpoch`."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clearance_now(), clearance_epoch()")
-        row = cursor.fetchone()
-    assert row is not None
-    return row[0], row[1]
-
-
 def last_epoch() -> EpochRow:
     """The newest epoch. Raises LookupError in a database whose migrations did not make the first one."""
     with connection.cursor() as cursor:

@@ -14,6 +14,9 @@ from django.db import connection
 
 from approvals.models import Decision, Permit, Proposal
 from approvals.signals import announce
+from audit.store.rows import RowsOf
+
+_PROPOSALS, _PERMITS, _DECISIONS = RowsOf(Proposal), RowsOf(Permit), RowsOf(Decision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,16 +59,38 @@ def lock_proposal(proposal_id: UUID, *, tenant_id: UUID | str | None = None) -> 
     The clock belongs in a statement *after* this one: what this one reads as "now" may be the time before it waited.
     """
     _needs_transaction()
-    found = Proposal.objects.select_for_update().filter(pk=proposal_id)
-    if tenant_id is not None:
-        found = found.filter(tenant_id=tenant_id)
-    return found.first()
+    if tenant_id is None:
+        return _locked("p.id = %s", [proposal_id])
+    return _locked("p.id = %s AND p.tenant_id = %s", [proposal_id, tenant_id])
+
+
+def lock_proposal_of(run_id: UUID, call_id: str) -> Proposal | None:
+    """The same of a run's call."""
+    _needs_transaction()
+    return _locked("p.run_id = %s AND p.call_id = %s", [run_id, call_id])
+
+
+def _locked(where: str, values: list[Any]) -> Proposal | None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {_PROPOSALS.columns('p')} FROM approvals_proposal p WHERE {where} FOR UPDATE",  # noqa: S608 - ours
+            values,
+        )
+        row = cursor.fetchone()
+    return _PROPOSALS.row(row) if row else None
 
 
 def lock_permit(proposal: Proposal) -> Permit | None:
     """The permit of the proposal's current round, locked; None if the round has none. Lock the proposal first."""
     _needs_transaction()
-    return Permit.objects.select_for_update().filter(proposal_id=proposal.pk, round=proposal.round).first()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {_PERMITS.columns('t')} FROM approvals_permit t "  # noqa: S608 - a model's columns
+            "WHERE t.proposal_id = %s AND t.round = %s FOR UPDATE",
+            [proposal.pk, proposal.round],
+        )
+        row = cursor.fetchone()
+    return _PERMITS.row(row) if row else None
 
 
 def is_redeemed(proposal: Proposal) -> bool:
@@ -76,6 +101,30 @@ def is_redeemed(proposal: Proposal) -> bool:
 def votes_of(proposal: Proposal) -> list[Decision]:
     """The decisions of the current round, oldest first."""
     return list(Decision.objects.filter(proposal_id=proposal.pk, round=proposal.round).order_by("at", "id"))
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is judged by once the rows are locked: the current round's decisions, oldest first, the database's time, and
+    the epoch in force here (None as `CurrentEpoch`)."""
+
+    votes: list[Decision]
+    now: datetime
+    epoch: UUID | None
+
+
+def votes_and_now(proposal: Proposal) -> Told:
+    """In one statement behind the locks, so that none of it is older than what it waited for (data rule 11)."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT clearance_now(), clearance_epoch(), "  # noqa: S608 - a model's columns
+            f"{_DECISIONS.columns('d')} FROM (SELECT 1) once "
+            "LEFT JOIN approvals_decision d ON d.proposal_id = %s AND d.round = %s ORDER BY d.at, d.id",
+            [proposal.pk, proposal.round],
+        )
+        rows = cursor.fetchall()
+    votes = [_DECISIONS.row(row[2:]) for row in rows if row[2] is not None]
+    return Told(votes, rows[0][0], rows[0][1])
 
 
 def now_and_rejected(run_id: UUID, digest: str) -> tuple[datetime, bool]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -9,12 +10,13 @@ from uuid import UUID
 from django.db import connection
 
 from audit.core.refusal import Conflict
+from audit.store.rows import RowsOf
 from runs.core.events import Event as Fact
 from runs.core.kinds import EventKind
 from runs.core.reducer import REDUCERS, State
 from runs.core.replay import replay
 from runs.core.table import IllegalTransition
-from runs.models import Event, Run
+from runs.models import Call, Event, Run
 
 # One statement: this is read at each step of each run, several times in a dispatch. The clock is read with it, which
 # is right where the head was locked by an earlier statement (data rule 11).
@@ -38,6 +40,47 @@ class RunDamaged(Conflict):
     )
 
 
+CALL_AND_HISTORY = """
+SELECT {call}, {run}, newest.state::text, (
+  SELECT jsonb_agg(jsonb_build_array(kind, seq, at, actor, body, schema) ORDER BY seq)::text FROM runs_event e
+  WHERE e.run_id = r.id AND e.seq > COALESCE(newest.seq, 0) AND e.seq <= r.seq)
+FROM runs_call c JOIN runs_run r ON r.id = c.run_id
+LEFT JOIN LATERAL (
+  SELECT k.seq, k.state FROM runs_checkpoint k
+  WHERE k.run_id = r.id AND k.reducer_version = r.reducer_version AND k.seq <= r.seq
+  ORDER BY k.seq DESC LIMIT 1) newest ON true
+WHERE c.id = %s
+"""
+
+_CALLS, _RUNS = RowsOf(Call), RowsOf(Run)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A run's history as it was read with its head, not folded yet."""
+
+    checkpoint: str | None
+    rows: str | None
+
+    def folded(self, run: Run) -> State:
+        """The state that it says. Raises RunDamaged."""
+        return _fold(run, self.checkpoint, self.rows)
+
+
+def call_with_history(call_pk: UUID) -> tuple[Call, History]:
+    """A call with its run, and the run's history up to the sequence that its head shows, in one statement. Raises
+    Call.DoesNotExist."""
+    statement = CALL_AND_HISTORY.format(call=_CALLS.columns("c"), run=_RUNS.columns("r"))
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [call_pk])
+        row = cursor.fetchone()
+    if row is None:
+        raise Call.DoesNotExist
+    call, width = _CALLS.row(row[: len(_CALLS)]), len(_CALLS) + len(_RUNS)
+    call.run = _RUNS.row(row[len(_CALLS) : width])
+    return call, History(*row[width:])
+
+
 def folded(run: Run) -> State:
     """The state of `run` at the sequence that its head shows. The history is the only truth (R1). Raises RunDamaged."""
     return folded_now(run)[0]
@@ -49,8 +92,12 @@ def folded_now(run: Run) -> tuple[State, datetime]:
     with connection.cursor() as cursor:
         cursor.execute(NEWEST_AND_WHAT_FOLLOWS, {"run": run.id, "version": run.reducer_version, "seq": run.seq})
         [(now, checkpoint, rows)] = cursor.fetchall()
+    return _fold(run, checkpoint, rows), now
+
+
+def _fold(run: Run, checkpoint: str | None, rows: str | None) -> State:
     try:
-        return _folded(run, checkpoint, rows), now
+        return _folded(run, checkpoint, rows)
     except (AttributeError, LookupError, TypeError, ValueError, IllegalTransition) as error:
         raise RunDamaged from error
 

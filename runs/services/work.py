@@ -17,7 +17,7 @@ from audit.core.jsondoor import Json
 from audit.core.refusal import Conflict, Refusal
 from runs.core.reducer import CallMachine
 from runs.models import Call, Run
-from runs.selectors.history import folded
+from runs.selectors.history import History, call_with_history, folded
 from runs.store.append import Guard, Loaded
 from runs.store.claims import Claim, system_actor
 
@@ -33,12 +33,14 @@ class Job:
     claim: Claim
     run: Run
     call: Call
+    history: History | None = None
+    """The run's, as it was read with the call."""
 
     @staticmethod
     def of(claim: Claim) -> "Job":
         """Read the call's row."""
-        call = Call.objects.select_related("run").get(pk=claim.call_pk)
-        return Job(claim=claim, run=call.run, call=call)
+        call, history = call_with_history(claim.call_pk)
+        return Job(claim=claim, run=call.run, call=call, history=history)
 
     @staticmethod
     def looking_at(call: Call) -> "Job":
@@ -122,7 +124,8 @@ class Work(Job):
         """
         call = job.call
         facts = check_call_bytes(bytes(call.canonical), call.digest)
-        proposed = folded(job.run).calls.get(call.call_id)
+        told = folded(job.run) if job.history is None else job.history.folded(job.run)
+        proposed = told.calls.get(call.call_id)
         acting_user = str(job.run.acting_user_id or "")
         if (
             proposed is None

@@ -24,6 +24,7 @@ from django.db.models import F
 
 from audit.core.actor import Actor
 from audit.core.refusal import Conflict, NotFound
+from audit.store.rows import RowsOf
 from runs.core.events import SCHEMA, Event
 from runs.core.kinds import EventKind
 from runs.core.reducer import REDUCERS, Command, IllegalTransition, State
@@ -33,6 +34,8 @@ from runs.models import Call, Checkpoint, Run
 from runs.selectors.history import folded_now
 from runs.signals import run_advanced
 from runs.store.following import write_calls, write_dispatches
+
+_RUNS = RowsOf(Run)
 
 type Facts = Sequence[tuple[EventKind, dict[str, Any]]]
 
@@ -102,8 +105,14 @@ def lock_run(run_id: UUID, *, wait: bool = True) -> Loaded:
     `wait=False` raises HeadBusy where somebody else holds the head: the sweep must not stand still behind a process
     that was stopped in the middle of a transaction (the server ends that transaction after some seconds).
     """
-    heads = Run.objects.select_for_update() if wait else Run.objects.select_for_update(skip_locked=True)
-    run = heads.filter(pk=run_id).first()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {_RUNS.columns('r')} FROM runs_run r WHERE r.id = %s "  # noqa: S608 - a model's columns
+            f"FOR UPDATE{'' if wait else ' SKIP LOCKED'}",
+            [run_id],
+        )
+        row = cursor.fetchone()
+    run = _RUNS.row(row) if row else None
     if run is None:
         if not wait and Run.objects.filter(pk=run_id).exists():
             raise HeadBusy
@@ -134,7 +143,7 @@ def append(
     run.seq, run.status, run.detail = seq, run_status(state).value, detail(state)
     moved = [call for call in state.calls.values() if loaded.state.calls.get(call.call_id) != call]
     rows = write_calls(run, moved, loaded.state, at, answers or {})
-    work = write_dispatches(run, moved, commands, at, rows)
+    work = write_dispatches(run, commands, at, rows)
     if checkpoint_due(seq, state):
         Checkpoint.objects.create(run=run, seq=seq, reducer_version=run.reducer_version, state=state.to_json(), at=at)
         state = state.checkpointed()

@@ -31,11 +31,28 @@ type Rows = dict[str, tuple[UUID, int]]
 """By call id: the row's id and its version."""
 
 
+# In a call that is ready again, what has started is the attempt that has just ended: a started row never becomes ready
+# (R7). New rows of work come in a later statement: one live row of a kind for a call is a constraint.
+_MOVE = """
+WITH moved AS (
+  UPDATE runs_call SET state = %(state)s, proposal_id = %(proposal)s, version = version + 1,
+    settled_at = COALESCE(%(settled)s::timestamptz, settled_at), answer = COALESCE(%(answer)s::jsonb, answer)
+  WHERE run_id = %(run)s AND call_id = ANY(%(calls)s) RETURNING call_id, id, version
+),
+ended AS (
+  UPDATE runs_dispatch d SET status = 'done', lease_until = NULL, finished_at = %(at)s::timestamptz
+  FROM moved WHERE d.call_id = moved.id AND d.status IN ('ready', 'claimed', 'started')
+    AND (d.kind <> ALL(%(fitting)s) OR (d.status = 'started' AND %(ready)s))
+)
+SELECT call_id, id, version FROM moved
+"""
+
+
 def write_calls(
     run: Run, moved: Sequence[CallMachine], before: State, at: str, answers: Mapping[str, dict[str, Any]]
 ) -> Rows:
-    """Bring the rows of calls that moved to where the history says they stand. An answer for a call that did not move
-    is not written: it has ended otherwise."""
+    """Bring the rows of calls that moved to where the history says they stand, and end their rows of work that have
+    nothing left to do. An answer for a call that did not move is not written: it has ended otherwise."""
     # A cancelled run gives a thousand calls one end: one statement for each end, not for each call.
     groups: dict[tuple[CallState, str | None, bool, int], list[str]] = {}
     for call in moved:
@@ -48,37 +65,19 @@ def write_calls(
         for (state, proposal_id, settled, _), call_ids in groups.items():
             answer = answers.get(call_ids[0])
             cursor.execute(
-                "UPDATE runs_call SET state = %s, proposal_id = %s, version = version + 1, "
-                "settled_at = COALESCE(%s::timestamptz, settled_at), answer = COALESCE(%s::jsonb, answer) "
-                "WHERE run_id = %s AND call_id = ANY(%s) RETURNING call_id, id, version",
-                [
-                    state.value,
-                    proposal_id,
-                    at if settled else None,
-                    None if answer is None else json.dumps(answer),
-                    run.id,
-                    call_ids,
-                ],
-            )
+                _MOVE,
+                {
+                    "state": state.value, "proposal": proposal_id, "at": at, "settled": at if settled else None,
+                    "answer": None if answer is None else json.dumps(answer), "run": run.id, "calls": call_ids,
+                    "fitting": sorted(FITTING.get(state, ())), "ready": state is CallState.READY,
+                },
+            )  # fmt: skip
             rows |= {call_id: (row_id, version) for call_id, row_id, version in cursor.fetchall()}
     return rows
 
 
-def write_dispatches(run: Run, moved: Sequence[CallMachine], commands: Sequence[Command], at: str, rows: Rows) -> bool:
-    """End the rows of work that have nothing left to do, add those that the reducer ordered. True if any was added."""
-    by_state: dict[CallState, list[UUID]] = {}
-    for call in moved:
-        by_state.setdefault(call.state, []).append(rows[call.call_id][0])
-    with connection.cursor() as cursor:
-        for state, ids in by_state.items():
-            # In a call that is ready again, what has started is the attempt that has just ended: a started row never
-            # becomes ready (R7).
-            cursor.execute(
-                "UPDATE runs_dispatch SET status = 'done', lease_until = NULL, finished_at = %s::timestamptz "
-                "WHERE call_id = ANY(%s) AND status IN ('ready', 'claimed', 'started') "
-                "AND (kind <> ALL(%s) OR (status = 'started' AND %s))",
-                [at, ids, sorted(FITTING.get(state, ())), state is CallState.READY],
-            )
+def write_dispatches(run: Run, commands: Sequence[Command], at: str, rows: Rows) -> bool:
+    """Add the rows of work that the reducer ordered. True if any was added."""
     orders = [command for command in commands if command.kind in ROW_OF]
     if not orders:
         return False

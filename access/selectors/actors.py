@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import connection
 
 from access.core.confirm import session_name
-from access.models import GroupMember, Membership, Tenant
+from access.models import Membership, Tenant
 from audit.core.actor import Actor
 
 
@@ -81,7 +81,7 @@ def actor_for_session(user_id: str | UUID, tenant_id: str | UUID | None, session
     `tenant_id` None takes the membership that is oldest. Of `session_id`, the session's key, only a digest is kept: the
     key opens the session, and an Actor ends up in events and audit entries (E5).
     """
-    found = _member(user_id, tenant_id, active=True)
+    found = _member(user_id, tenant_id)
     if found is None:
         return None
     # Whoever owes a second step can do nothing but set one up, by whatever door they come.
@@ -117,12 +117,7 @@ def memberships_of(user_id: str | UUID) -> list[MembershipRow]:
 
 def decider_facts(*, tenant_id: str | UUID, user_id: str | UUID) -> DeciderFacts | None:
     """A member's rights of this moment; None for whoever never belonged to the organisation."""
-    found = _member(user_id, tenant_id)
-    if found is None:
-        return None
-    return DeciderFacts(
-        user_id=found.user_id, name=found.name, active=found.active, roles=found.roles, groups=found.groups
-    )
+    return deciders_facts(tenant_id=tenant_id, user_ids=[str(user_id)]).get(str(_uuid(user_id)))
 
 
 def deciders_facts(*, tenant_id: str | UUID, user_ids: Collection[str]) -> Mapping[str, DeciderFacts]:
@@ -187,16 +182,15 @@ def requester_facts(
 def group_members(tenant_id: str | UUID, slug: str, *, role: str = "") -> list[tuple[str, str]]:
     """(user id, name) of the active people in a group, by name; empty for an unknown group. With `role`, of those who
     hold it."""
-    places = GroupMember.objects.filter(
-        group__tenant_id=_uuid(tenant_id),
-        group__slug=slug,
-        membership__is_active=True,
-        membership__user__is_active=True,
-    )
-    if role:
-        places = places.filter(membership__roles__contains=[role])
-    rows = places.values_list("membership__user_id", "membership__user__name")
-    return [(str(user_id), name) for user_id, name in rows.order_by("membership__user__name", "membership__user_id")]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT m.user_id, u.name FROM access_group g JOIN access_groupmember place ON place.group_id = g.id "
+            "JOIN access_membership m ON m.id = place.membership_id AND m.is_active "
+            "JOIN access_user u ON u.id = m.user_id AND u.is_active "
+            "WHERE g.tenant_id = %s AND g.slug = %s AND (%s = '' OR %s = ANY(m.roles)) ORDER BY u.name, m.user_id",
+            [_uuid(tenant_id), slug, role, role],
+        )
+        return [(str(user_id), name) for user_id, name in cursor.fetchall()]
 
 
 def tenant_slug(tenant_id: str | UUID) -> str:
@@ -251,13 +245,13 @@ STEP_DUE = f"""(SELECT {WANTED_FROM} FROM access_secondstepdemand want
 
 # By hand as well: it is asked at each request, and twice at each look of each open page.
 MEMBER = f"""
-SELECT m.user_id, u.name, m.tenant_id, m.is_active AND u.is_active, m.roles,
+SELECT m.user_id, u.name, m.tenant_id, m.roles,
        ARRAY(SELECT g.slug FROM access_groupmember place JOIN access_group g ON g.id = place.group_id
               WHERE place.membership_id = m.id),
        {LENT}, {STEP_DUE}, clearance_now()
   FROM access_membership m JOIN access_user u ON u.id = m.user_id
  WHERE m.user_id = %(user)s AND m.tenant_id = COALESCE(%(tenant)s, m.tenant_id)
-   AND (m.is_active AND u.is_active OR NOT %(active)s)
+   AND m.is_active AND u.is_active
  ORDER BY m.created_at, m.id LIMIT 1
 """  # noqa: S608 - of constants
 
@@ -276,7 +270,6 @@ class _Member:
     user_id: str
     name: str
     tenant_id: str
-    active: bool
     roles: frozenset[str]
     groups: frozenset[str]
     stands_in: tuple[tuple[str, tuple[str, ...]], ...]
@@ -284,20 +277,19 @@ class _Member:
     owes_step: bool
 
 
-def _member(user_id: str | UUID, tenant_id: str | UUID | None, *, active: bool = False) -> _Member | None:
-    """The membership in that tenant; without one the oldest. `active`: only one that is in force."""
+def _member(user_id: str | UUID, tenant_id: str | UUID | None) -> _Member | None:
+    """The membership in that tenant, without one the oldest; only one that is in force."""
     tenant = None if tenant_id is None else _uuid(tenant_id)
     with connection.cursor() as cursor:
-        cursor.execute(MEMBER, {"user": _uuid(user_id), "tenant": tenant, "active": active})
+        cursor.execute(MEMBER, {"user": _uuid(user_id), "tenant": tenant})
         row = cursor.fetchone()
     if row is None:
         return None
-    user, name, of, in_force, roles, groups, lent, step_due, now = row
+    user, name, of, roles, groups, lent, step_due, now = row
     return _Member(
         user_id=str(user),
         name=name,
         tenant_id=str(of),
-        active=in_force,
         roles=frozenset(roles),
         groups=frozenset(groups),
         stands_in=_places(lent),

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import F
 
 from approvals.core.contract import parse_contract
@@ -49,7 +50,7 @@ def active_contract(tenant_id: UUID | str, tool: str) -> Admitted | None:
 
     Raises `Conflict` (CONTRACT_ALTERED) if the stored document is not the one that was admitted.
     """
-    return _version(tenant_id, tool, F("tool__active_version"))
+    return _version(tenant_id, tool, None)
 
 
 def contract_version(tenant_id: UUID | str, tool: str, number: int) -> Admitted | None:
@@ -144,9 +145,15 @@ def active_contracts(tenant_id: UUID | str) -> list[Admitted]:
     ]
 
 
-def _version(tenant_id: UUID | str, tool: str, number: int | F) -> Admitted | None:
-    versions = ToolVersion.objects.filter(tool__tenant_id=tenant_id, tool__name=tool, number=number)
-    found = versions.values_list("id", "number").first()
+def _version(tenant_id: UUID | str, tool: str, number: int | None) -> Admitted | None:
+    """With None the admitted one. By hand: it is asked several times for each call."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT v.id, v.number FROM approvals_toolversion v JOIN approvals_tool t ON t.id = v.tool_id "
+            "WHERE t.tenant_id = %s AND t.name = %s AND v.number = COALESCE(%s, t.active_version)",
+            [str(tenant_id), tool, number],
+        )
+        found = cursor.fetchone()
     return None if found is None else Admitted(_contract(found[0]), found[1], found[0])
 
 

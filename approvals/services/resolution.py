@@ -46,6 +46,39 @@ def resolutions_open(
     return [_row(*row) for row in rows.values_list(*wanted)[:limit]]
 
 
+_FOR_RUN = """
+SELECT asked.open, r.id, r.proposal_id, r.run_id, r.call_id, r.round, r.kind, r.by
+FROM (SELECT EXISTS (SELECT 1 FROM approvals_question q JOIN approvals_proposal p ON p.id = q.proposal_id
+                      WHERE q.told_at IS NULL AND p.run_id = %(run)s) AS open) asked
+LEFT JOIN (SELECT r.id, r.proposal_id, p.run_id, p.call_id, r.round, r.kind, r.by::text AS by
+             FROM approvals_resolution r JOIN approvals_proposal p ON p.id = r.proposal_id
+            WHERE r.consumed_at IS NULL AND p.run_id = %(run)s ORDER BY r.id LIMIT %(limit)s) r ON true
+ORDER BY r.id
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForRun:
+    """What people have said about a run's calls that the run has not taken up: resolutions, oldest first, and whether
+    there is a question."""
+
+    resolutions: list[ResolutionRow]
+    question: bool
+
+
+def resolutions_for_run(*, run_id: UUID, limit: int = 100) -> ForRun:
+    """In one statement, for whoever is at work on a run: mostly there is nothing."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FOR_RUN, {"run": run_id, "limit": limit})
+        rows = cursor.fetchall()
+    found = [
+        _row(id_, proposal, run, call_id, round_, kind, json.loads(by))
+        for _, id_, proposal, run, call_id, round_, kind, by in rows
+        if id_ is not None
+    ]
+    return ForRun(resolutions=found, question=rows[0][0])
+
+
 def resolution_consume(*, resolution_id: int) -> ResolutionRow | None:
     """Take the row for the caller's transaction; None if somebody else did.
 

@@ -221,7 +221,7 @@ def dispatch_send(*, work: Work, observed: Observed) -> Outcome:
             guard_timer.disarm(token)
     if outcome.status == "succeeded" and work.contract.adapter.postcondition:
         leased = (seen.lease_until - seen.now).total_seconds() if seen.lease_until else 0.0
-        return _with_postcondition(work, observed, outcome, deadline=read_at + leased - RECORD_S)
+        return _with_postcondition(work, observed, outcome, at=seen.now, deadline=read_at + leased - RECORD_S)
     return outcome
 
 
@@ -242,11 +242,12 @@ def _last_look(claim: Claim) -> None:
         )
 
 
-def _with_postcondition(work: Work, observed: Observed, outcome: Outcome, *, deadline: float) -> Outcome:
-    """Success is what the target shows afterwards, not what it answered (R10). `deadline`: while the lease holds."""
+def _with_postcondition(work: Work, observed: Observed, outcome: Outcome, *, at: datetime, deadline: float) -> Outcome:
+    """Success is what the target shows afterwards, not what it answered (R10). `deadline`: while the lease holds; `at`
+    is a time for the reading, which is compared and not kept: nobody asks how old it is."""
     said = outcome.result.value if outcome.result is not None and isinstance(outcome.result.value, dict) else {}
     try:
-        after = dispatch_read_state(work=work, deadline=deadline)
+        after = dispatch_read_state(work=work, deadline=deadline, asked_at=at)
         holds = gateway.postcondition_holds(
             work.contract,
             work.arguments,

@@ -5,19 +5,20 @@ approval that arrives while the run is about to wait, end in one event (S41). Wh
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 
 from approvals.core.revisions import is_revision_id
-from approvals.services.resolution import ResolutionRow, resolution_consume, resolutions_open
+from approvals.services.resolution import ResolutionRow, resolution_consume, resolutions_for_run, resolutions_open
 from audit.core.refusal import Refusal
 from audit.services.record import audit_record
 from runs.core.answers import ended
 from runs.core.kinds import EventKind as K
 from runs.core.reducer import IllegalTransition
+from runs.services.asking import questions_consume
 from runs.services.patience import Patience
 from runs.services.revising import revision_begin, revision_drop, revision_goes_on, revision_of, revision_words
 from runs.store.append import HeadBusy, Loaded, append, lock_run
@@ -39,10 +40,23 @@ WORDS: Mapping[str, tuple[str, str]] = {
 
 def resolutions_consume(*, run_id: UUID | None = None, limit: int = 100) -> int:
     """Take up what was decided and not taken up yet, of one run, or of all whose heads nobody holds; how many were."""
+    return _take(resolutions_open(limit=limit, run_id=run_id, without=_damaged.left_alone()), wait=run_id is not None)
+
+
+def resolutions_take_up(*, run_id: UUID) -> None:
+    """Take up what people said about a run's calls: what they decided, then what they asked its agent."""
+    found = resolutions_for_run(run_id=run_id)
+    left_alone = set(_damaged.left_alone())
+    _take([row for row in found.resolutions if row.proposal_id not in left_alone], wait=True)
+    if found.question:
+        questions_consume(run_id=run_id)
+
+
+def _take(rows: Sequence[ResolutionRow], *, wait: bool) -> int:
     taken = 0
-    for row in resolutions_open(limit=limit, run_id=run_id, without=_damaged.left_alone()):
+    for row in rows:
         try:
-            taken += resolution_take(row=row, wait=run_id is not None)
+            taken += resolution_take(row=row, wait=wait)
         except HeadBusy:
             continue
         except Exception:

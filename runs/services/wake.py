@@ -7,11 +7,10 @@ from django.db import transaction
 
 from runs.core.kinds import EventKind as K
 from runs.core.reducer import IllegalTransition
-from runs.services.asking import questions_consume
 from runs.services.evaluate import evaluate_call
 from runs.services.exhausted import dispatch_exhausted
 from runs.services.reconcile import reconcile_call
-from runs.services.resolution import resolutions_consume
+from runs.services.resolution import resolutions_take_up
 from runs.services.sending import dispatch_call
 from runs.services.work import Job
 from runs.store import claims, draining
@@ -36,8 +35,7 @@ def run_wake(*, run_id: UUID) -> int:
     with draining.turn():
         try:
             while done < TURN and not draining.asked():
-                resolutions_consume(run_id=run_id)
-                questions_consume(run_id=run_id)
+                resolutions_take_up(run_id=run_id)
                 claim = claims.claim_next(worker=claims.boot_id(), run_id=run_id)
                 if claim is None:
                     break

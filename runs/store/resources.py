@@ -13,7 +13,6 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from runs.models import ResourceLease
 from runs.signals import work_waits
 
 NEXT_IN_LINE = 3
@@ -38,7 +37,11 @@ def take(*, tenant_id: UUID, resource: str, dispatch_id: UUID) -> bool:
 
 def is_held(*, tenant_id: UUID, resource: str) -> bool:
     """Whether a dispatch holds it now; asked before the target is, to spare it. Only `take` decides."""
-    return bool(resource) and ResourceLease.objects.filter(tenant_id=tenant_id, resource=resource).exists()
+    if not resource:
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM runs_resourcelease WHERE tenant_id = %s AND resource = %s", [tenant_id, resource])
+        return cursor.fetchone() is not None
 
 
 def was_used(*, tenant_id: UUID, resource: str, dispatch_id: UUID, since: datetime) -> bool:

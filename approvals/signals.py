@@ -12,7 +12,8 @@ from django.db import transaction
 from django.dispatch import Signal
 
 proposal_changed = Signal()
-"""Sent with `tenant_id`, `proposal_id`, `run_id` (UUIDs) and `version` (the row's version, rising)."""
+"""Sent with `tenant_id`, `proposal_id`, `run_id` (UUIDs), `version` (the row's version, rising) and `for_run`: whether
+the run may have something to take up. False where the run itself has brought about the change."""
 
 
 class Changed(Protocol):
@@ -24,13 +25,14 @@ class Changed(Protocol):
     version: int
 
 
-def announce(proposal: Changed) -> None:
+def announce(proposal: Changed, *, for_run: bool = True) -> None:
     """Send `proposal_changed` once the current transaction has committed."""
     hint = {
         "tenant_id": proposal.tenant_id,
         "proposal_id": proposal.id,
         "run_id": proposal.run_id,
         "version": proposal.version,
+        "for_run": for_run,
     }
     transaction.on_commit(partial(proposal_changed.send_robust, sender=None, **hint), robust=True)
 

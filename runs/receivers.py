@@ -33,9 +33,13 @@ def work_has_waited(*, run_id: UUID, **_: Any) -> bool:
 
 
 @receiver(proposal_changed)
-def proposal_has_changed(*, tenant_id: UUID, proposal_id: UUID, version: int, run_id: UUID, **_: Any) -> None:
-    """A proposal was decided, held again, refreshed, …: its run may have a resolution to take up."""
-    hints.wake(run_id)
+def proposal_has_changed(
+    *, tenant_id: UUID, proposal_id: UUID, version: int, run_id: UUID, for_run: bool = True, **_: Any
+) -> None:
+    """A proposal was decided, held again, refreshed, …: its run may have a resolution to take up. Where a worker at
+    that very run has changed it there is none, and no other worker is called away from what it does."""
+    if for_run:
+        hints.wake(run_id)
     hints.publish("proposal", tenant_id, proposal_id, version)
     hints.publish("inbox", tenant_id, tenant_id, version)
 

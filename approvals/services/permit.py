@@ -229,7 +229,7 @@ class _Check:
                 proposal=row_of(self.proposal),
             )
         told = {"deadline": deadline.isoformat()}
-        change(self.proposal, outcome="started", outcome_at=self.now, outcome_detail=told)
+        change(self.proposal, for_run=False, outcome="started", outcome_at=self.now, outcome_detail=told)
         audit_record(
             actor=self.actor,
             action="permit.redeemed",

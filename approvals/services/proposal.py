@@ -176,7 +176,7 @@ def proposal_hold(
         **rounds.audited(proposal),
     )  # fmt: skip
     rounds.warn_if_nobody_can_decide(proposal, actor=actor)
-    announce(proposal)
+    announce(proposal, for_run=False)
     return row_of(proposal)
 
 

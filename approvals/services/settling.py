@@ -49,7 +49,7 @@ def permit_settle(*, proposal_id: UUID | str, outcome: str, detail: Mapping[str,
             if is_redeemed(proposal):
                 _give_back(proposal, told, clock.now())
         else:
-            change(proposal, outcome=outcome, outcome_at=clock.ClearanceNow(), outcome_detail=told)
+            change(proposal, for_run=False, outcome=outcome, outcome_at=clock.ClearanceNow(), outcome_detail=told)
 
 
 def _close_refused(proposal: Proposal, told: Any, now: datetime) -> None:

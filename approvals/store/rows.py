@@ -163,8 +163,9 @@ def overdue(limit: int) -> list[UUID]:
         return [row[0] for row in cursor.fetchall()]
 
 
-def change(proposal: Proposal, **changes: Any) -> None:
-    """Write `changes` to a locked proposal, raise its version and send the hint after the commit.
+def change(proposal: Proposal, *, for_run: bool = True, **changes: Any) -> None:
+    """Write `changes` to a locked proposal, raise its version and send the hint after the commit: `for_run` False where
+    the run itself says this and has nothing to take up.
 
     Conditional on the status, round and version that were read; raises `Lost` when the row count is not one. This does
     not prevent an owner's edit: that is what the digest is for.
@@ -177,7 +178,7 @@ def change(proposal: Proposal, **changes: Any) -> None:
         raise Lost(f"proposal {proposal.pk} changed while it was locked")
     for name, value in changes.items():
         setattr(proposal, name, value)
-    announce(proposal)
+    announce(proposal, for_run=for_run)
 
 
 def void_permit(proposal: Proposal, *, because: str) -> bool:

@@ -52,6 +52,31 @@ def test_a_changed_proposal_wakes_its_run_and_moves_page_and_inbox(told):
     ]
 
 
+def test_what_a_worker_at_the_run_itself_changed_calls_no_other_worker(told):
+    proposal = uuid.uuid4()
+    proposal_changed.send(None, tenant_id=TENANT, proposal_id=proposal, version=3, run_id=RUN, for_run=False)
+    assert told == [
+        ("live", ("proposal", str(TENANT), str(proposal)), 3),
+        ("live", ("inbox", str(TENANT), str(TENANT)), 3),
+    ]
+
+
+def test_workers_are_called_for_a_decision_and_not_for_what_they_did_themselves(told, world):
+    run = world.run()
+    call = world.refund(run, world.order())
+    wake = ("task", (hints.WAKE_TASK, str(run.id)))
+    told.clear()
+    world.work(run)
+    assert wake not in told
+    world.decide(world.look(call))
+    assert wake in told
+    told.clear()
+    # Taking up the decision orders the dispatch: that, and nothing that follows, tells of work.
+    world.work(run)
+    assert world.look(call).state == "succeeded"
+    assert told.count(wake) == 1
+
+
 def test_waiting_work_answers_whether_workers_could_be_told(told):
     [(_, answer)] = work_waits.send(None, run_id=RUN)
     assert answer is True

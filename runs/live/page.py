@@ -231,8 +231,48 @@ class Question:
     has: Any
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question, with the sitting whose rights it is asked by and their stamp."""
+
+    question: Question
+    sitting: Sitting
+    stamp: str
+
+
+_OTHER_RIGHTS = object()
+"""In the place of an answer: whoever asked has not, or no longer, the rights that they asked by."""
+
+
 class SharedPage(LivePage):
     """A page of which many are open at once: they are read together, those of one tenant and of the same `about`."""
+
+    async def _look(self, has: Any) -> Push | Close | None:
+        """The same in one reading where the rights are as they were: three that follow each other in three threads, the
+        stamps before and behind among them, take a page's news twice as long."""
+        if has is None or self.person is None or self.stamp is None:
+            return await super()._look(has)
+        about, person = self.about(), self.person
+        asked = _Asked(Question(about, person, has), self.sitting, self.stamp)
+        found = await waves.ask((type(self), person.actor.tenant_id, about), asked, self._answers_by_rights)
+        if found is _OTHER_RIGHTS:
+            return await super()._look(has)
+        if isinstance(found, NotFound | Forbidden):
+            return Close(GONE)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    @classmethod
+    def _answers_by_rights(cls, asked: Sequence[_Asked]) -> Sequence[Any]:
+        """`answers` for those whose rights are the stamped ones now, and, where something is told, behind it too."""
+        before = stamps_of({one.sitting for one in asked})
+        may = [one for one in asked if before.get(one.sitting) == one.stamp]
+        told = dict(zip(map(id, may), cls.answers([one.question for one in may]) if may else (), strict=True))
+        pushes = {one.sitting for one in may if isinstance(told[id(one)], Push)}
+        behind = stamps_of(pushes)
+        gone = {one.sitting for one in may if one.sitting in pushes and behind.get(one.sitting) != one.stamp}
+        return [_OTHER_RIGHTS if id(one) not in told or one.sitting in gone else told[id(one)] for one in asked]
 
     def about(self) -> tuple[Any, ...]:
         """What the page is about, within its tenant."""
@@ -240,7 +280,8 @@ class SharedPage(LivePage):
 
     async def answer(self, person: Person, has: Any) -> Push | None:
         about = self.about()
-        found = await waves.ask((type(self), person.actor.tenant_id, about), Question(about, person, has), self.answers)
+        key = (type(self), "by person", person.actor.tenant_id, about)
+        found = await waves.ask(key, Question(about, person, has), self.answers)
         if isinstance(found, Exception):
             raise found
         return found

@@ -1,9 +1,6 @@
 """What each label of `restore_model` is in the services: one refund, and a database that is taken back to a backup.
 
-Going back to the backup's savepoint is the restore: the database forgets; the target, the clock, the fences and the
-workers' memories do not. The restored database stands in another place until its epoch is raised (`ELSEWHERE`), as one
-that was really restored does (tests/restore). What the model does not allow in a state is tried there as well
-(`_dares`).
+How it is taken back stands in `restoring`. What the model does not allow in a state is tried there as well (`_dares`).
 
 The services know of the lost time only that it ended when the restore was noticed, so they wait for a request that was
 sent at that moment. The model waits for those that were sent; where it waits no longer, time passes here (`_catch_up`).
@@ -11,11 +8,10 @@ sent at that moment. The model waits for those that were sent; where it waits no
 
 import re
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
-from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from audit.core.refusal import Conflict
@@ -26,33 +22,16 @@ from runs.selectors.rows import CallRow
 from runs.services.reconciliation import Choice
 from runs.services.restore import database_restored_if_elsewhere
 from runs.services.sweep import sweep_refresh, sweep_wishes
-from runs.store import claims
 from runs.store.look_ups import AGAIN_AFTER
 from tests.model import book, restore_model
-from tests.model.driving import SETTLE_MS, Hand, Shown, Stage, shown
+from tests.model.driving import SETTLE_MS, Shown, Stage, shown
 from tests.model.restore_model import All
-from tests.model.walking import Driver, Walk
+from tests.model.restoring import ALLOWING, BACKUP, TIMEOUT_MS, RestoringDriver
 
-ELSEWHERE = """ALTER FUNCTION clearance_place() RENAME TO clearance_place_itself;
-CREATE FUNCTION clearance_place() RETURNS text LANGUAGE sql STABLE AS
-$$ SELECT concat_ws('/', public.clearance_place_itself(), nullif(current_setting('clearance.restored', true), '')) $$"""
-
-ALLOWING = "version: 1\nrules:\n  - {id: refund, tool: refund_order, effect: allow}\n"
-TIMEOUT_MS = 30_000
 CHOICES: tuple[Choice, ...] = ("did_not_happen", "retry")
-BACKUP, RESTORE = "a backup is made", "the backup is restored"
 
 
-@dataclass(frozen=True)
-class World:
-    """What a restore does not take back."""
-
-    now: datetime
-    effects: tuple[tuple[tuple[str, str], ...], int]
-    hands: dict[str, Hand]
-
-
-class RestoreDriver(Driver[All]):
+class RestoreDriver(RestoringDriver[All]):
     """Workers are named after the attempt that they hold."""
 
     call: CallRow
@@ -60,9 +39,7 @@ class RestoreDriver(Driver[All]):
     seen: Shown
 
     def __init__(self, stage: Stage, starts: tuple[All, ...]) -> None:
-        super().__init__(stage)
-        self.machine = replace(restore_model.MACHINE, starts=starts)
-        stage.world.admit("refund_order", lambda document: document.update(approval="policy"))
+        super().__init__(stage, replace(restore_model.MACHINE, starts=starts))
 
     def begin(self, s: All) -> None:
         world, stage = self.stage.world, self.stage
@@ -74,21 +51,6 @@ class RestoreDriver(Driver[All]):
         self.charge = str(world.orders[order]["charge"])
         self.call = world.refund(world.run(), order, book.AMOUNT)
         stage.turn(self.call, "evaluate")
-
-    # -- the restore ---------------------------------------------------------------------------------------------------
-
-    def world(self) -> World:
-        """To be kept over a restore."""
-        hands = {name: replace(hand) for name, hand in self.stage.hands.items()}
-        return World(clock.now(), self.stage.book.mark(), hands)
-
-    def live_on(self, world: World) -> None:
-        """The database has just gone back to its backup; the world is where it was."""
-        self.stage.stand_at(world.now)
-        self.stage.book.reset(world.effects)
-        self.stage.hands = {name: replace(hand) for name, hand in world.hands.items()}
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('clearance.restored', 'elsewhere', false)")
 
     # -- the labels ----------------------------------------------------------------------------------------------------
 
@@ -205,30 +167,18 @@ class RestoreDriver(Driver[All]):
         """What the services let somebody do now that no label of the model does; all of it is undone."""
         labels = {label for label, _ in restore_model.steps(s)}
         dared = []
-        if s.db.call == "ready" and not labels & {"starts", "the attempts are used up"} and self._tried(self._sends):
+        if (
+            s.db.call == "ready"
+            and not labels & {"starts", "the attempts are used up"}
+            and self.tried(partial(self.sends, self.call.id))
+        ):
             dared.append("send")
         if s.db.call == "unknown" and "operator: it did not happen" not in labels:
             # A look-up that comes too early finds nothing either, and nobody may go by that.
             early = s.db.epoch == s.place and not labels & {"look-up finds nothing", "look-up finds the effect"}
-            if self._tried(partial(self._settles, look=early)):
+            if self.tried(partial(self._settles, look=early)):
                 dared.append("settle")
         return dared
-
-    def _tried(self, deed: Callable[[], bool]) -> bool:
-        hands, savepoint = dict(self.stage.hands), transaction.savepoint_create()
-        done = deed()
-        transaction.savepoint_rollback(savepoint)
-        self.stage.hands = hands
-        return done
-
-    def _sends(self) -> bool:
-        [row] = Dispatch.objects.filter(call_id=self.call.id, kind="dispatch", status="ready")
-        self.stage.pass_time(row.not_before)
-        claim = claims.claim_next(worker="early", run_id=row.run_id, kinds=(row.kind,))
-        if claim is None:
-            return False
-        self.stage.hands["early"] = Hand(claim)
-        return self.stage.begin("early")
 
     def _settles(self, *, look: bool) -> bool:
         if look and self._look_ups().filter(not_before__lte=clock.now() + AGAIN_AFTER).exists():
@@ -264,28 +214,3 @@ RUNS = {
     "waiting": "waiting_approval", "ready": "waiting_tool", "started": "waiting_tool",
     "unknown": "needs_reconciliation", "succeeded": "ready", "failed": "ready",
 }  # fmt: skip
-
-
-@dataclass
-class RestoreWalk(Walk[All]):
-    """A restore goes back to a savepoint that lies outside those of the walk, so it is walked last: what is led to by
-    it is collected below its backup, and gone on from when everything else below the backup was walked."""
-
-    restores: list[tuple[All, list[str], World]] = field(default_factory=list)
-
-    def _step(self, label: str, s: All, after: All, history: list[str]) -> None:
-        assert isinstance(self.driver, RestoreDriver)
-        if label == RESTORE:
-            self.restores.append((after, [*history, label], self.driver.world()))
-            return
-        if label != BACKUP:
-            super()._step(label, s, after, history)
-            return
-        with self._here():
-            self.restores = []
-            self._do(label, s, after, [*history, label])
-            # The shortest first: the longer ones find more that was gone on from already.
-            for restored, led, world in sorted(self.restores, key=lambda each: len(each[1])):
-                with self._here():
-                    self.driver.live_on(world)
-                    self._arrive(RESTORE, restored, led)

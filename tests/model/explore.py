@@ -97,11 +97,11 @@ def _stuck[S: Hashable](machine: Machine[S], parents: Parents[S], before: dict[S
 
 def machines() -> dict[str, Machine[Any]]:
     """Every model by its name."""
-    from tests.model import call_model, compensation_model, contention_model, restore_model, turn_model
+    from tests.model import call_model, compensation_model, contention_model, record_model, restore_model, turn_model
 
     every = (
         call_model.MACHINE, contention_model.MACHINE, compensation_model.MACHINE, restore_model.MACHINE,
-        turn_model.MACHINE,
+        record_model.MACHINE, turn_model.MACHINE,
     )  # fmt: skip
     return {machine.name: machine for machine in every}
 

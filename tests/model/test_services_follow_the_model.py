@@ -15,9 +15,11 @@ from tests.model.book import Book
 from tests.model.drive_call import CANCEL, PEOPLE, STOPS, WORLD, CallDriver
 from tests.model.drive_compensation import CompensationDriver
 from tests.model.drive_contention import ContentionDriver
-from tests.model.drive_restore import ELSEWHERE, RestoreDriver, RestoreWalk
+from tests.model.drive_record import RecordDriver, another_record, sent_again, without_operators
+from tests.model.drive_restore import RestoreDriver
 from tests.model.drive_turns import ASKED_IN_ORDER, ENDS, TurnDriver
 from tests.model.driving import SESSION_CLOCK, Stage
+from tests.model.restoring import ELSEWHERE, RestoreWalk
 from tests.model.walking import Walk
 from tests.support.target import Target
 
@@ -121,3 +123,18 @@ def test_the_services_go_through_the_histories_of_a_call_whose_database_is_resto
 ):
     owner_sql(ELSEWHERE)
     drive(RestoreWalk(RestoreDriver(stage, starts), 1, length, without), labels)
+
+
+@pytest.mark.parametrize(
+    ("left", "length", "labels"),
+    [
+        pytest.param(without_operators, 12 if LONG else 9, 12, id="one record"),
+        pytest.param(sent_again, 15 if LONG else 13, 13, id="sent again in the lost time"),
+        pytest.param(another_record, 13 if LONG else 10, 12, id="and another record"),
+    ],
+)
+def test_the_services_go_through_the_histories_of_two_calls_whose_records_lease_is_lost_with_a_restore(
+    stage, owner_sql, left, length, labels
+):
+    owner_sql(ELSEWHERE)
+    drive(RestoreWalk(RecordDriver(stage, left), 0, length), labels, frozenset({"a has no attempt left"}))

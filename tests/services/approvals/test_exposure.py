@@ -4,7 +4,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
@@ -14,8 +14,10 @@ from approvals.core.policy_names import run_facts
 from approvals.models import ExposureBucket, ExposureEntry, Proposal
 from approvals.selectors.exposure import exposure_of
 from approvals.selectors.judging import facts_of
+from approvals.selectors.policies import rules_of
 from approvals.services.exposure import exposure_count, exposure_forget_old, exposure_settle, exposure_take_back
-from approvals.services.judge import call_judge
+from approvals.services.judge import call_judge, request_judged
+from audit.store import clock
 from tests.core.approvals.documents import GONE, read_document, refund
 from tests.support.approvals import ALLOWING, STATE
 from tests.support.approvals import world as make_world
@@ -176,6 +178,27 @@ def test_a_limit_is_judged_by_what_was_started_before_to_the_cent(acme):
                 verdict = judge(acme, 5_501, acting=acting)
                 assert (verdict.effect, verdict.rule_id) == ("deny", "limit:day")
             assert judge(acme, 10_000, key="k1").effect == "allow"  # that very call, again
+
+
+@pytest.mark.parametrize("source", [LIMITED, ALLOWING], ids=["limited", "not limited"])
+def test_the_time_is_that_of_the_sums_where_a_policy_has_limits(acme, source):
+    """Whoever waited for the sums judges by the time behind that wait: a freeze may have begun in it."""
+    acme.publish(source.format(per="tool", window="24h", most=10_000) if source is LIMITED else source)
+    prepared, began = acme.prepare(4_500), clock.now() - timedelta(minutes=1)
+    with transaction.atomic():
+        request = request_judged(
+            tenant_id=acme.tenant.id,
+            policy=rules_of(acme.tenant.id, acme.policy_number),
+            contract=prepared.contract,
+            arguments=prepared.effective,
+            state=STATE,
+            requester=acme.requester(),
+            run={},
+            key="k1",
+            acting=True,
+            at=began,
+        )
+    assert (request.now > began) == (source is LIMITED)
 
 
 def test_a_limit_per_customer_refuses_where_the_customer_is_not_known(acme):

@@ -9,7 +9,7 @@ from approvals.services.revoking import permit_revoke
 from runs.models import Event
 from runs.services import resolution
 from runs.services.patience import Patience
-from runs.services.resolution import WORDS, resolution_take, resolutions_consume
+from runs.services.resolution import WORDS, resolution_take, resolutions_consume, resolutions_take_up
 from runs.services.run import run_cancel
 from runs.services.sweep import sweep_decided
 from tests.support.world import kinds, live_rows
@@ -92,6 +92,19 @@ def test_a_decision_that_cannot_be_taken_up_is_told_ever_more_seldom(world, owne
     assert caplog.text.count("could not be taken up") == 6  # after 0, 1, 3, 7, 15 and 31 seconds
     times[0] = 63.0
     assert sweep_decided(older_than_s=0) == [call.run_id]
+
+
+def test_a_worker_at_the_run_leaves_it_alone_for_as_long(world, owner_sql, caplog, monkeypatch):
+    times = [0.0]
+    monkeypatch.setattr(resolution, "_damaged", Patience(clock=lambda: times[0]))
+    call = world.held()
+    world.decide(call)
+    owner_sql("UPDATE runs_run SET seq = seq + 1 WHERE id = %s", [call.run_id])
+    with caplog.at_level(logging.ERROR):
+        for second in range(7):
+            times[0] = float(second)
+            resolutions_take_up(run_id=call.run_id)
+    assert caplog.text.count("could not be taken up") == 3  # after 0, 1 and 3 seconds
 
 
 @pytest.mark.parametrize("kind", WORDS)

@@ -28,7 +28,7 @@ def page(request: HttpRequest) -> dict[str, Any]:
         "roles": sorted(actor.roles),
         "initials": "".join(word[0] for word in actor.name.split()[:2]).upper() or "?",
         "memberships": SimpleLazyObject(partial(memberships_of, actor.id)),
-        "nav": Navigation(actor),
+        "nav": Navigation(actor, cast(PageRequest, request).counted),
         "impaired": SimpleLazyObject(partial(impaired_for, actor)),
         "server_now": SimpleLazyObject(now),
         "stopped": SimpleLazyObject(partial(banner_for, actor, **_named(request))),

@@ -110,6 +110,7 @@ class RefusalMiddleware:
 
 def _nobody(request: PageRequest) -> None:
     request.actor, request.zone, request.theme = None, UTC, "system"
+    request.counted = {}
     request.address = address_of(
         request.META.get("REMOTE_ADDR", ""), request.META.get("HTTP_X_FORWARDED_FOR", ""), settings.TRUSTED_PROXIES
     )

@@ -4,7 +4,7 @@ A new page is one line in PLACES; its view passes `place=<key>` to the template,
 Counts are read only when the navigation is rendered: each is one query, so only what calls for somebody is counted.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -104,10 +104,11 @@ PLACES: tuple[Place, ...] = (
 
 
 class Navigation:
-    """The navigation of one reader, for nav.html."""
+    """The navigation of one reader, for nav.html. `counted`: what the page has counted already, by `Place.live`."""
 
-    def __init__(self, actor: Actor) -> None:
+    def __init__(self, actor: Actor, counted: Mapping[str, int]) -> None:
         self._actor = actor
+        self._counted = counted
 
     def first(self) -> list[Entry]:
         """The entries that stay in view on a small screen."""
@@ -140,8 +141,13 @@ class Navigation:
             key=place.key,
             href=reverse(place.name),
             word=place.word,
-            count=None if place.count is None else place.count(self._actor),
+            count=self._count(place),
             count_words=place.count_words,
             calls=place.calls,
             live=place.live,
         )
+
+    def _count(self, place: Place) -> int | None:
+        if place.count is None:
+            return None
+        return self._counted[place.live] if place.live in self._counted else place.count(self._actor)

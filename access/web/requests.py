@@ -21,6 +21,8 @@ class PageRequest(HttpRequest):
     theme: str
     address: str
     htmx: HtmxDetails
+    # What the page itself counted, by the name under which the navigation shows it: it is not counted twice.
+    counted: dict[str, int]
 
 
 class PersonRequest(PageRequest):

@@ -29,6 +29,7 @@ def exponent(currency: str) -> int | None:
     return _EXPONENTS.get(code, 2)
 
 
+@lru_cache(maxsize=4_096, typed=True)
 def money_text(minor: int, currency: str, locale: str = "en") -> str:
     """`A$45.00` for 4500 AUD: short, for a sentence; `money_exact` is for where the raw number must be seen.
 

@@ -151,6 +151,24 @@ class Proposal(models.Model):
                 name="approvals_proposal_remind",
                 condition=models.Q(status="pending", remind_at__isnull=False),
             ),
+            # Whether anything that waits is asked for a person, by their agent, or was voted on: a look each, where
+            # many read lists (selectors/sharing.py).
+            models.Index(
+                fields=["tenant_id", "acting_user_id"],
+                name="approvals_proposal_acting",
+                condition=models.Q(status="pending", acting_user_id__isnull=False),
+            ),
+            models.Index(
+                fields=["tenant_id", "agent_owner_id"],
+                name="approvals_proposal_owner",
+                condition=models.Q(status="pending", agent_owner_id__isnull=False),
+            ),
+            models.Index(
+                fields=["tenant_id"],
+                include=["id", "round"],
+                name="approvals_proposal_moved",
+                condition=models.Q(status="pending", version__gt=1),
+            ),
             # Whoever prepared one does not decide it, and their list leaves it out; few are prepared by people.
             models.Index(
                 KT("why__prepared_by__id"),

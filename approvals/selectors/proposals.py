@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from django.db.models import BooleanField, Case, Exists, OuterRef, Q, QuerySet, When
+from django.db.models import BooleanField, Case, Exists, OuterRef, Q, QuerySet, Value, When
 from django.db.models.fields.json import KT
 
 from approvals.core.eligibility import REVIEWER
@@ -33,6 +33,7 @@ from approvals.selectors.standing import (
 )
 from approvals.selectors.summary import UNREADABLE, SummaryRow, rows_of
 from audit.core.actor import Actor
+from audit.core.once import Once
 from audit.core.page_mark import page_mark, page_mark_read
 from audit.core.refusal import Conflict, Invalid, NotFound
 from audit.selectors.counted import counts_of
@@ -86,22 +87,24 @@ def inbox(
     narrowing: Narrowing = EVERYTHING,
     cursor: str = "",
     limit: int = PAGE,
+    once: Once | None = None,
 ) -> InboxPage:
     """One page of proposals: *mine* (those that the actor may decide) and *all* by deadline, *decided* newest first.
 
-    `search` is the narrowing's `q` alone. Narrowed, *decided* looks through its newest only (NEWEST_DECIDED).
-    Raises Invalid (VIEW_UNKNOWN, CURSOR_INVALID). Two queries, however many rows.
+    `search` is the narrowing's `q` alone. Narrowed, *decided* looks through its newest only (NEWEST_DECIDED). `once`:
+    what is found by a word, where `inbox_sums` of the same list is read beside it. Raises Invalid (VIEW_UNKNOWN,
+    CURSOR_INVALID). Two queries, however many rows; a third where there is a word.
     """
     search = search.strip().replace("\0", "")
     if search:
         narrowing = replace(narrowing, q=search)
     limit = max(1, min(limit, PAGE))
     descending = view == "decided"
-    found = _ordered(actor, view, narrowing)
+    found = _ordered(actor, view, narrowing, once)
     if cursor:
         at, last_id = page_mark_read(cursor)
         found = found.filter(_behind("settled_at" if descending else "expires_at", at, last_id, descending))
-    rows = list(_summaries(actor, _first_of(actor, found, limit + 1)))
+    rows = list(_summaries(actor, _first_of(actor, found, limit + 1), all_mine=view == "mine"))
     shown = rows[:limit]
     more = len(rows) > limit
     return InboxPage(
@@ -125,9 +128,9 @@ def inbox_counts(actor: Actor, saved: Sequence[SavedRow] = ()) -> InboxCounts:
     return InboxCounts(mine=mine_, all=all_, saved=dict(zip(kept, others, strict=True)))
 
 
-def inbox_sums(actor: Actor, *, view: str, narrowing: Narrowing = EVERYTHING) -> Sums:
-    """What the rows of a view come to. Raises Invalid (VIEW_UNKNOWN). One query."""
-    return sums_of(_ordered(actor, view, narrowing))
+def inbox_sums(actor: Actor, *, view: str, narrowing: Narrowing = EVERYTHING, once: Once | None = None) -> Sums:
+    """What the rows of a view come to. Raises Invalid (VIEW_UNKNOWN). One query; see `inbox` for a word."""
+    return sums_of(_ordered(actor, view, narrowing, once))
 
 
 def near(actor: Actor, *, view: str, narrowing: Narrowing, of: Detail) -> tuple[Near | None, Near | None]:
@@ -151,8 +154,13 @@ def _first(found: "QuerySet[Proposal, Any]") -> Near | None:
     return Near(id=row[0], sentence=row[1] if row[2] else UNREADABLE)
 
 
-def _ordered(actor: Actor, view: str, narrowing: Narrowing) -> "QuerySet[Proposal, Any]":
+def _ordered(actor: Actor, view: str, narrowing: Narrowing, once: Once | None = None) -> "QuerySet[Proposal, Any]":
     """The rows of a view in its order, with their standing."""
+    once = once or Once()
+    return once((actor, "ordered", view, narrowing), lambda: _narrowed_in_order(actor, view, narrowing))
+
+
+def _narrowed_in_order(actor: Actor, view: str, narrowing: Narrowing) -> "QuerySet[Proposal, Any]":
     if view not in VIEWS:
         raise Invalid(f"There is no view {view[:40]!r}; use mine, all or decided.", code="VIEW_UNKNOWN")
     found = with_standing(visible_proposals(actor))
@@ -246,8 +254,11 @@ def _not_of(person: str) -> Q:
     return asked & ~Q(pk__in=prepared.values("pk"))
 
 
-def _summaries(actor: Actor, found: "QuerySet[Proposal, Any]") -> "QuerySet[Proposal, Any]":
-    mine = Case(When(WAITING & _may_decide(actor), then=True), default=False, output_field=BooleanField())
+def _summaries(actor: Actor, found: "QuerySet[Proposal, Any]", *, all_mine: bool = False) -> "QuerySet[Proposal, Any]":
+    """`all_mine`: they were found as this actor's, by the same statement."""
+    mine: Any = Value(True, output_field=BooleanField())
+    if not all_mine:
+        mine = Case(When(WAITING & _may_decide(actor), then=True), default=False, output_field=BooleanField())
     return (
         found.defer(*_BODIES)
         .annotate(

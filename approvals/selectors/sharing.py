@@ -14,20 +14,22 @@ from django.db import connection
 from approvals.core.eligibility import REVIEWER
 from audit.core.actor import Actor
 
-# The parts that look through all that waits are answered by an index alone; a vote makes a second version of a row.
+# For whom agents act, and whose they are, is one look into an index for each person; a vote makes a second version of a
+# row, and those have an index of their own. OFFSET keeps their votes from being looked up among all that ever were.
 INVOLVED = """
-SELECT p.acting_user_id FROM approvals_proposal p
- WHERE p.tenant_id = %(tenant)s AND p.status = 'pending' AND p.acting_user_id = ANY(%(people)s)
-UNION
-SELECT p.agent_owner_id FROM approvals_proposal p
- WHERE p.tenant_id = %(tenant)s AND p.status = 'pending' AND p.agent_owner_id = ANY(%(people)s)
+SELECT who FROM unnest(%(people)s::uuid[]) who
+ WHERE EXISTS (SELECT 1 FROM approvals_proposal p
+                WHERE p.tenant_id = %(tenant)s AND p.status = 'pending' AND p.acting_user_id = who)
+    OR EXISTS (SELECT 1 FROM approvals_proposal p
+                WHERE p.tenant_id = %(tenant)s AND p.status = 'pending' AND p.agent_owner_id = who)
 UNION
 SELECT (p.why #>> '{prepared_by,id}')::uuid FROM approvals_proposal p
  WHERE p.tenant_id = %(tenant)s AND p.status = 'pending' AND p.why ? 'prepared_by'
    AND (p.why #>> '{prepared_by,id}') = ANY(%(people)s::uuid[]::text[])
 UNION
 SELECT who.id FROM approvals_proposal p
-  JOIN approvals_decision d ON d.proposal_id = p.id AND d.round = p.round
+  CROSS JOIN LATERAL (SELECT d.reviewer_id, d.for_user_id FROM approvals_decision d
+                       WHERE d.proposal_id = p.id AND d.round = p.round OFFSET 0) d
   CROSS JOIN LATERAL (VALUES (d.reviewer_id), (d.for_user_id)) who (id)
  WHERE p.tenant_id = %(tenant)s AND p.status = 'pending' AND p.version > 1 AND who.id = ANY(%(people)s)
 UNION

@@ -105,7 +105,8 @@ class _Reading:
 
     def news(self, actor: Actor, has: ListHas) -> News | None:
         name, view, narrowing = self.names[actor], has.asked.view, has.asked.narrowing
-        page = self.once((name, "page", view, narrowing), lambda: inbox(name, view=view, narrowing=narrowing))
+        once = self.once
+        page = once((name, "page", view, narrowing), lambda: inbox(name, view=view, narrowing=narrowing, once=once))
         rows = self.once((name, "rows"), lambda: self._rows(name))
         changed = [
             strip
@@ -123,7 +124,9 @@ class _Reading:
         told = (listing.fresh, listing.counts)
         if not changed and told == has.told:
             return None
-        sums = self.once((name, "sums", view, narrowing), lambda: inbox_sums(name, view=view, narrowing=narrowing))
+        sums = once(
+            (name, "sums", view, narrowing), lambda: inbox_sums(name, view=view, narrowing=narrowing, once=once)
+        )
         held = dict(has.rows) | {strip.id: strip.version for strip in changed}
         return replace(listing, sums=sums), replace(has, rows=held, told=told)
 

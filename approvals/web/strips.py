@@ -21,6 +21,7 @@ from approvals.selectors.proposals import (
 from approvals.selectors.saved import SavedRow, saved_views
 from approvals.web.narrow import Asked, Chip, chips
 from audit.core.actor import Actor
+from audit.core.once import Once
 from audit.core.refusal import Invalid
 from audit.core.visible import as_line
 from audit.selectors.counted import COUNTED, count_words
@@ -178,16 +179,16 @@ def listed(
 ) -> Listing:
     """One page of the list. What of the address is not understood gives the first page with a sentence. `filters`: with
     what they offer, and the sums."""
-    problem = " ".join(asked.problems)
+    problem, once = " ".join(asked.problems), Once()
     try:
-        page = inbox(actor, view=asked.view, narrowing=asked.narrowing, cursor=cursor)
+        page = inbox(actor, view=asked.view, narrowing=asked.narrowing, cursor=cursor, once=once)
     except Invalid as refusal:
         problem = refusal.message
-        page = inbox(actor, view=asked.view, narrowing=asked.narrowing)
+        page = inbox(actor, view=asked.view, narrowing=asked.narrowing, once=once)
     listing = _listing(actor, page, asked)
     strips = [replace(strip, current=strip.id == current) for strip in listing.strips]
     choices = choices_of(actor) if filters else None
-    sums = inbox_sums(actor, view=asked.view, narrowing=asked.narrowing) if filters else None
+    sums = inbox_sums(actor, view=asked.view, narrowing=asked.narrowing, once=once) if filters else None
     return replace(listing, strips=strips, problem=problem, choices=choices, sums=sums, chips=chips(asked, choices))
 
 

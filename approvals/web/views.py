@@ -40,6 +40,7 @@ def inbox(request: PersonRequest) -> HttpResponse:
     asked = asked_for(request.GET)
     further = bool(request.htmx and cursor)
     listing = listed(request.actor, asked, cursor=cursor, filters=not further)
+    request.counted["mine"] = listing.counts_of.mine
     part = ""
     if request.htmx:
         part = "approvals/list.html#rows" if further and not listing.problem else "approvals/list.html#body"
@@ -129,8 +130,9 @@ def _page(
 ) -> HttpResponse:
     asked = _came_from(request)
     listing = listed(request.actor, asked, current=shown.detail.id)
+    request.counted["mine"] = listing.counts_of.mine
     context = {"place": "inbox", "shown": shown, "listing": listing, "reason": reason, "refusal": refusal}
-    context["turn"] = turn_of(request.actor, asked, shown.detail)
+    context["turn"] = turn_of(request.actor, asked, shown.detail, listing)
     context["problem"] = _problem(refusal)
     return render(request, "approvals/proposal.html", context, status=refusal.status if refusal else 200)
 

@@ -37,14 +37,17 @@ _SINCE: dict[Why, str] = {
     "people": "nobody has decided since",
 }
 
+# Of those in one state the longest are enough: each counts once there, and one that is graver elsewhere only makes room
+# for itself.
 _FIND = f"""
 WITH clock AS MATERIALIZED (SELECT clearance_now() AS now), found (run_id, why, since, tool, grave) AS (
   SELECT d.run_id, 'late', d.request_deadline, c.tool, 0 FROM runs_dispatch d JOIN runs_call c ON c.id = d.call_id
     WHERE d.status IN ('claimed', 'started') AND d.status = 'started' AND c.tenant_id = %(tenant)s
       AND d.request_deadline < (SELECT now FROM clock) - %(late)s * interval '1 second'
   UNION ALL
-  SELECT r.id, 'unknown', r.updated_at, '', 1 FROM runs_run r
+  (SELECT r.id, 'unknown', r.updated_at, '', 1 FROM runs_run r
     WHERE r.tenant_id = %(tenant)s AND r.status = 'needs_reconciliation'
+    ORDER BY r.updated_at, r.id LIMIT %(most)s)
   UNION ALL
   SELECT d.run_id, 'unclaimed', d.not_before, c.tool, 2 FROM runs_dispatch d JOIN runs_call c ON c.id = d.call_id
     WHERE d.status = 'ready' AND c.tenant_id = %(tenant)s
@@ -58,9 +61,10 @@ WITH clock AS MATERIALIZED (SELECT clearance_now() AS now), found (run_id, why, 
     WHERE d.status = 'ready' AND c.tenant_id = %(tenant)s AND d.not_before <= (SELECT now FROM clock)
       AND EXISTS (SELECT 1 FROM runs_stop WHERE lifted_at IS NULL) AND {PASSED_OVER}
   UNION ALL
-  SELECT r.id, 'people', r.updated_at, '', 4 FROM runs_run r
+  (SELECT r.id, 'people', r.updated_at, '', 4 FROM runs_run r
     WHERE r.tenant_id = %(tenant)s AND r.status = 'waiting_approval'
-      AND r.updated_at < (SELECT now FROM clock) - %(people)s * interval '1 second')
+      AND r.updated_at < (SELECT now FROM clock) - %(people)s * interval '1 second'
+    ORDER BY r.updated_at, r.id LIMIT %(most)s))
 SELECT run_id, why, since, tool FROM (SELECT DISTINCT ON (run_id) * FROM found ORDER BY run_id, grave, since) one
 ORDER BY grave, since, run_id LIMIT %(most)s
 """  # noqa: S608 - a constant of ours

@@ -151,6 +151,13 @@ TIME_ZONE = "UTC"
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = BASE_DIR / "var" / "static"
+# Made of files of ours by config/bundles.py, before they are collected.
+BUNDLES_DIR = BASE_DIR / "var" / "bundles"
+STATICFILES_FINDERS = [
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+    "config.bundles.BundleFinder",
+]
 # Of a type that the server does not know: nosniff would keep browsers from playing it.
 SERVESTATIC_MIMETYPES = {".wav": "audio/wav"}
 

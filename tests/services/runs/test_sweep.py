@@ -165,17 +165,17 @@ def test_rows_that_wait_are_told_of_again_and_done_here_only_when_nobody_comes(w
         work_waits.disconnect(told_to_workers)
 
 
-def test_rows_of_which_nobody_could_be_told_are_done_here_at_once(world, stand_at):
+def test_rows_of_which_nobody_could_be_told_are_done_here_at_once(world, stand_at, monkeypatch):
     from runs.live import hints
 
     run = world.run()
     world.refund(run, world.order())
     later(stand_at, 1)
-    hints._hints._failed_at = time.monotonic()
-    try:
-        assert sweep_ready() == [run.id]
-    finally:
-        hints._hints._failed_at = None
+    # Of its own: the process's may still send what an earlier test said, and would find that it gets through.
+    silent = hints.Hints()
+    silent._failed_at = time.monotonic()
+    monkeypatch.setattr(hints, "wake", silent.wake)
+    assert sweep_ready() == [run.id]
 
 
 def test_one_turn_of_the_command_expires_consumes_and_works(world, stand_at, owner_sql):

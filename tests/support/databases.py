@@ -190,6 +190,11 @@ def cloned_database(template: str = TEMPLATE) -> Iterator[str]:
         superuser(f"drop database if exists {name} with (force)")
 
 
+def on_the_sessions_server() -> bool:
+    """Not where a test has started a server of its own."""
+    return urlsplit(owner_url()).query == urlsplit(os.environ[SUPERUSER_URL]).query
+
+
 def owner_url() -> str:
     """The address as the tables' owner."""
     return os.environ["DATABASE_OWNER_URL"]

@@ -1,8 +1,8 @@
 """What hundreds of tests begin with, made through the services once a process and laid down as rows from then on.
 
 The services take a tenth of a second to make an organisation at work, its rows a few milliseconds. They are laid down
-into a database that holds no organisation yet and whose clock runs, so that a test finds there what the services would
-have left; otherwise the services make it.
+into a database of the session's server that holds no organisation yet and whose clock runs, so that a test finds there
+what the services would have left; otherwise the services make it.
 """
 
 import inspect
@@ -48,7 +48,11 @@ def made_once[T](key: Hashable, make: Callable[[], T]) -> T:
     if key not in _asked:
         _asked.add(key)
         return make()
-    if Tenant.objects.exists() or abs(clock.now() - datetime.now(UTC)).total_seconds() > 1:
+    if (
+        not databases.on_the_sessions_server()
+        or Tenant.objects.exists()
+        or abs(clock.now() - datetime.now(UTC)).total_seconds() > 1
+    ):
         return make()
     found = _made.get(key)
     if found is None or time.monotonic() - found.at > AGE:

@@ -1,6 +1,7 @@
 """The narrowed list: filters in the address, kept views, sums, and the way from one proposal to the next."""
 
 import re
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import pytest
@@ -8,6 +9,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from approvals.models import SavedView
+from approvals.selectors.proposals import proposal_detail
+from approvals.web.narrow import asked_for
+from approvals.web.strips import listed
+from approvals.web.turn import turn_of
 from tests.support import factories
 from tests.support.approvals import World, asking, world
 from tests.web.test_inbox import HTMX, ids
@@ -202,6 +207,18 @@ def test_a_proposal_leads_to_the_one_before_and_behind_it_in_the_lists_own_order
     narrowed = turn(text(mara.get(f"/proposals/{first.id}/?to=50&currency=AUD")))
     assert narrowed == {"next": f"/proposals/{second.id}/?to=50&amp;currency=AUD"}
     assert turn(text(mara.get(f"/proposals/{second.id}/?to=50&currency=AUD"))).keys() == {"prev"}
+
+
+def test_the_neighbours_are_found_whether_the_list_beside_it_shows_them_or_not(acme, three):
+    first, second, third = three
+    actor, asked = acme.mara.actor, asked_for({})
+    page = listed(actor, asked)
+    cut = replace(page, strips=page.strips[:2], more="/?after=x")
+    for listing in (None, page, cut, replace(page, strips=[])):
+        for one, before, behind in ((first, None, second), (second, first, third), (third, second, None)):
+            turn = turn_of(actor, asked, proposal_detail(actor, one.id), listing)
+            assert (turn.previous and turn.previous.id) == (before and before.id)
+            assert (turn.next and turn.next.id) == (behind and behind.id)
 
 
 def test_the_rows_of_a_narrowed_list_carry_it_along(mara, three):

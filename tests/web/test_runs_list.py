@@ -1,5 +1,6 @@
 """The list of runs: its filters in the address, and what is stuck standing first with a word why."""
 
+import json
 import re
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -10,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from audit.store import clock
 from runs.models import Dispatch, Run, Stop
-from runs.selectors.listed import runs_listed
+from runs.selectors.listed import run_counts, runs_listed
 from runs.selectors.runs import RunFilter
 from runs.selectors.stuck import LATE_S, PEOPLE_S, UNCLAIMED_S, stuck_runs
 from tests.support import factories
@@ -133,6 +134,35 @@ def test_a_run_is_stuck_for_its_gravest_reason_alone(ola, made):
     sent(run, ago(LATE_S + 60))
     status(run, "needs_reconciliation", ago(PEOPLE_S))
     assert [one.why for one in stuck_runs(ola.actor)] == ["late"]
+
+
+def test_of_many_that_wait_the_longest_are_there_behind_what_is_graver(ola, made, monkeypatch):
+    monkeypatch.setattr("runs.selectors.stuck.MOST", 3)
+    runs = [made() for _ in range(5)]
+    for number, run in enumerate(runs):
+        if number == 0:
+            sent(run, ago(LATE_S + 60))
+        status(run, "waiting_approval", ago(PEOPLE_S + 600 - number))
+    # The one that has waited longest is told once, for what is graver, and takes nobody's place.
+    assert [(one.run_id, one.why) for one in stuck_runs(ola.actor)] == [
+        (runs[0], "late"),
+        (runs[1], "people"),
+        (runs[2], "people"),
+    ]
+
+
+def test_counts_of_states_end_and_say_that_there_are_more(ola, operator, made, monkeypatch):
+    monkeypatch.setattr("audit.selectors.counted.COUNTED", 2)
+    monkeypatch.setattr("runs.selectors.listed.COUNTED", 2)
+    for _ in range(3):
+        status(made(), "completed", ago(60))
+    status(made(), "failed", ago(60))
+    assert run_counts(ola.actor) == {"completed": 3, "failed": 1}
+    listing = runs_listed(ola.actor)
+    assert listing.total == 3
+    told = json.loads(listing.counts)
+    assert (told["all"], told["completed"], told["failed"], told["stuck"]) == ("2+", "2+", 1, 0)
+    assert '<span data-count="completed">2+</span>' in text(operator.get("/runs/"))
 
 
 def test_stuck_runs_of_another_organisation_are_not_there(acme, operator, ola):

@@ -5,12 +5,9 @@ has no other guard is what a late worker says of a call that was not sent (judge
 row of work that the other one holds. Each test here is red when the one comparison that it is about is taken out.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from django.db import connection, transaction
 
 from audit.store import clock
 from runs.models import Dispatch
@@ -21,25 +18,9 @@ from runs.services.sweep import sweep_expired_leases
 from runs.services.wake import wake_claimed
 from runs.store import claims
 from tests.model import book
-from tests.model.book import Book
-from tests.model.driving import ASKING, SESSION_CLOCK, Reached, Stage, breakpoint_at, shown
-from tests.support.target import Target
+from tests.model.driving import ASKING, Reached, Stage, breakpoint_at, shown
 
 ALLOWING_THE_FIRST = 'rules:\n  - {id: first, tool: refund_order, when: "state.refunded == 0", effect: allow}\n'
-
-
-@pytest.fixture
-def stage(committed_db: str, owner_sql: Any) -> Iterator[Stage]:
-    """A tenant in a database whose clock is this session's; what a test does is one transaction."""
-    owner_sql(SESSION_CLOCK)
-    target = Book()
-    with Target(target) as server:
-        stage = Stage.build(target, server.host)
-        with transaction.atomic():
-            stage.stand_at(clock.now())
-            yield stage
-            transaction.set_rollback(True)
-    connection.close()
 
 
 def asked(stage: Stage) -> CallRow:

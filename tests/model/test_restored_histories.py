@@ -4,11 +4,8 @@ A savepoint is the backup and going back to it the restore: the database forgets
 the database notices a restore by itself is shown where real backups are made (tests of runs.services.restore).
 """
 
-from collections.abc import Iterator
-from typing import Any
-
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 
 from audit.core.refusal import Conflict
 from audit.store import clock
@@ -17,23 +14,7 @@ from runs.services.reconciliation import reconciliation_ask
 from runs.services.restore import database_restored
 from runs.store.look_ups import AGAIN_AFTER
 from tests.model import book
-from tests.model.book import Book
-from tests.model.driving import SESSION_CLOCK, Stage
-from tests.support.target import Target
-
-
-@pytest.fixture
-def stage(committed_db: str, owner_sql: Any) -> Iterator[Stage]:
-    """A tenant in a database whose clock is this session's; what a test does is one transaction."""
-    owner_sql(SESSION_CLOCK)
-    target = Book()
-    with Target(target) as server:
-        stage = Stage.build(target, server.host)
-        with transaction.atomic():
-            stage.stand_at(clock.now())
-            yield stage
-            transaction.set_rollback(True)
-    connection.close()
+from tests.model.driving import Stage
 
 
 def granted(stage: Stage) -> tuple[CallRow, str]:
